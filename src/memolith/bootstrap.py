@@ -19,6 +19,7 @@ from memolith.engine.recall import Recall
 from memolith.engine.transactions import Transactions
 from memolith.engine.validation import InputRules, Limits
 from memolith.errors import InvalidInput, MemolithError, StoreGone, translated
+from memolith.private_files import close_folder_to_others, make_private_folder
 from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.storage import terms
 from memolith.storage.sqlite.backup import restore_backup
@@ -192,7 +193,7 @@ class App:
             from memolith.retrieval.vectors.stage import LocalStage
 
             return LocalStage(self.settings.data, store.reading, store.writing)
-        self.settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(str(self.settings.data))
         # The driver is an extra, which only users of PostgreSQL need.
         from memolith.storage.postgres.own_index import PostgresStage
 
@@ -418,6 +419,7 @@ def docs_folder() -> Path:
 
 def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
     """The store that the settings name."""
+    close_data_folder(chosen.data)
     if not chosen.database:
         return SqliteStore(chosen.data, chosen.busy_s)
     with translated(
@@ -436,6 +438,16 @@ def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
         chosen.database_pooler,
         leads=True,
     )
+
+
+def close_data_folder(data: Path) -> None:
+    """Take a data folder of an earlier version away from other users, and tell."""
+    if close_folder_to_others(str(data)):
+        log_warning(
+            "Other users of this machine could use %s; now only you can. To share memories, share "
+            "a server: `memolith serve`.",
+            str(data),
+        )
 
 
 def open_store_at(address: str, chosen: Settings) -> SqliteStore | PostgresStore:
@@ -467,8 +479,8 @@ def wait_for(app: App) -> None:
             time.sleep(RETRY_S)
 
 
-def log_warning(message: str, error: MemolithError) -> None:
+def log_warning(message: str, about: MemolithError | str) -> None:
     # Hooks import this file, never get here, and start 5 % faster without `logging`.
     import logging
 
-    logging.getLogger(__name__).warning(message, error)
+    logging.getLogger(__name__).warning(message, about)

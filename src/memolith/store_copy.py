@@ -10,6 +10,7 @@ from memolith.engine.tenant_copy import carry_rest, follow, unequal
 from memolith.engine.verification import differences
 from memolith.errors import InvalidInput, StoreCorrupt
 from memolith.ports.store import Store
+from memolith.private_files import close_folder_to_others, make_private_folder
 from memolith.storage.client_keys import StoredKeys
 from memolith.storage.sqlite.store import SqliteStore
 
@@ -90,4 +91,8 @@ def backup(
     """Copy everything into one file, and the files that were taken in into a folder beside it."""
     store.backup(target, progress)
     if files.is_dir():
-        shutil.copytree(files, f"{target}.files", ignore=shutil.ignore_patterns(".*"))
+        copy = f"{target}.files"
+        # Private from the start, and in the end too: copying takes the permissions along.
+        make_private_folder(copy)
+        shutil.copytree(files, copy, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
+        close_folder_to_others(copy)

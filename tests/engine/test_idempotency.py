@@ -9,9 +9,12 @@ import pytest
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.domain.clock import shifted
+from memolith.domain.items import Patch
+from memolith.domain.passages import Block
 from memolith.engine.idempotency import DAYS_KEPT, Once, Request
 from memolith.engine.transactions import Transactions
 from memolith.errors import Conflict, MemolithError, StoreBusy
+from memolith.tools.call import Call
 from tests.checked import call_with_key
 from tests.conftest import ME, note
 from tests.stores import dump, each_store
@@ -26,6 +29,12 @@ TOKEN = "gh" + "p_" + "Ab3" * 12
 def length(app: App, caller: Caller = ME) -> int:
     with app.store.reading(None) as rows:
         return rows.last_seq(caller.tenant)
+
+
+def everything(app: App) -> str:
+    """All that the store holds, kept answers included."""
+    with app.store.reading(None) as rows:
+        return f"{dump(app.store)} {rows.answers(ME.tenant)}"
 
 
 def refused(app: App, tool: str, arguments: dict[str, Any], key: str) -> MemolithError:
@@ -129,10 +138,32 @@ def test_an_answer_that_quotes_an_erased_item_is_erased_with_it(app: App) -> Non
     arguments = {"title": "Quixotic", "content": "The zymurgy of the flibbergibbet."}
     id = call_with_key(app, "create_memory", arguments, "k")["id"]
     call_with_key(app, "erase_item", {"id": id}, "e")
-    text = str(dump(app.store)).lower()
+    text = everything(app).lower()
     assert [word for word in ("quixotic", "zymurgy") if word in text] == []
     assert "erased" in refused(app, "create_memory", arguments, "k").message
     assert call_with_key(app, "erase_item", {"id": id}, "e")["erased"] == id
+
+
+def test_an_answer_about_an_erased_item_that_quotes_nothing_of_it_is_kept(app: App) -> None:
+    arguments = {"content": "The zymurgy of the flibbergibbet."}
+    first = call_with_key(app, "remember", arguments, "k")
+    app.engine.writing.erase(ME, first["id"])
+    assert call_with_key(app, "remember", arguments, "k") == first
+
+
+def test_an_answer_that_quotes_what_an_erased_item_once_was_is_erased(app: App) -> None:
+    arguments = {"title": "Tea", "content": "The zymurgy of the flibbergibbet."}
+    id = call_with_key(app, "create_memory", arguments, "k")["id"]
+    app.engine.writing.revise(ME, id, Patch(title="Coffee", blocks=(Block("Nothing else."),)))
+    app.engine.writing.erase(ME, id)
+    assert "zymurgy" not in everything(app)
+
+
+def test_a_key_with_fewer_rights_is_not_told_the_answer_of_one_with_more(app: App) -> None:
+    call_with_key(app, "create_memory", {"title": "Tea", "content": "At five."}, "k")
+    call = Call(ME, app.engine, idempotency_key="k", scopes=frozenset(["write"]))
+    outcome = app.registry.run("create_memory", {"title": "Tea", "content": "At five."}, call)
+    assert isinstance(outcome.error, Conflict)
 
 
 def test_what_fails_after_the_commit_neither_undoes_nor_hides_the_write(
@@ -155,4 +186,4 @@ def test_a_new_value_of_the_vault_is_told_again_but_kept_only_as_ciphertext(app:
     id = call_with_key(app, "create_api_key", {**key, "project_id": project}, None)["id"]
     first = call_with_key(app, "rotate_api_key", {"key_id": id}, "k")
     assert call_with_key(app, "rotate_api_key", {"key_id": id}, "k") == first
-    assert first["new_value"] not in str(dump(app.store))
+    assert first["new_value"] not in everything(app)

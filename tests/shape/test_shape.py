@@ -22,22 +22,25 @@ ADAPTERS = {"storage", "retrieval", "analysts", "adapters", "readers", "sandbox"
 LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "paths": set(),
+    "private_files": set(),
     "domain": {"errors"},
     "ports": {"errors", "domain"},
     "redaction": {"errors", "domain"},
     "engine": INNER,
     "settings": {"errors", "engine", "paths"},
-    "storage": INNER,
-    "retrieval": INNER,
+    "storage": INNER | {"private_files"},
+    "retrieval": INNER | {"private_files"},
     "analysts": INNER,
-    "adapters": INNER,
+    "adapters": INNER | {"private_files"},
     "readers": INNER,
-    "sandbox": INNER | {"readers"},
+    "sandbox": INNER | {"private_files", "readers"},
     "tools": INNER,
     "background": INNER | ADAPTERS,
-    "store_copy": INNER | ADAPTERS | {"settings"},
-    "bootstrap": INNER | ADAPTERS | {"background", "settings", "store_copy", "tools"},
-    "doors": INNER | {"bootstrap", "paths", "settings", "store_copy", "tools"},
+    "store_copy": INNER | ADAPTERS | {"private_files", "settings"},
+    "bootstrap": INNER
+    | ADAPTERS
+    | {"background", "private_files", "settings", "store_copy", "tools"},
+    "doors": INNER | {"bootstrap", "paths", "private_files", "settings", "store_copy", "tools"},
 }
 """For every part of the package: the parts that it may import."""
 
@@ -53,7 +56,15 @@ DRIVERS = {
 }
 """The one folder in which a driver may be imported."""
 
-STANDARD_LIBRARY_ONLY = {"errors", "paths", "domain", "ports", "redaction", "engine"}
+STANDARD_LIBRARY_ONLY = {
+    "errors",
+    "paths",
+    "private_files",
+    "domain",
+    "ports",
+    "redaction",
+    "engine",
+}
 
 LAZY_PARTS = {
     "bootstrap",

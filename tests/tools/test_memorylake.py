@@ -5,6 +5,7 @@ read them.
 import json
 import re
 import shutil
+import signal
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -747,4 +748,80 @@ def test_ingest_watches_a_folder(tmp_path: Path) -> None:
         wait_for(lambda: search(app, "zebra"))
         write(folder, "a.txt", "The okapi is shy.")
         wait_for(lambda: search(app, "okapi"))
+    app.close()
+
+
+def test_ingest_that_watches_tells_refusals_and_waits_for_an_empty_pattern(tmp_path: Path) -> None:
+    data, later = tmp_path / "data", tmp_path / "later"
+    app = open_app(Settings(data=data, embedder="none"))
+    arguments = ["-m", "memolith.doors.main", "ingest", "--watch", f"{later}/*.txt", "--json"]
+    with Child(*arguments, "--data", str(data), MEMOLITH_EMBEDDER="none") as child:
+        wait_for(lambda: child.complaints)
+        assert child.complaints == [f"There is nothing at {later}/*.txt yet.\n"]
+        later.mkdir()
+        (later / "bad.txt").write_bytes(bytes(range(256)) * 4)
+        wait_for(lambda: len(child.complaints) > 1)
+        assert "This is no kind of file that is read here" in child.complaints[1]
+        assert str(later / "bad.txt") in child.complaints[1]
+        write(later, "good.txt", "The zebra is striped.")
+        wait_for(lambda: search(app, "zebra"))
+        # Everything was removed: it goes on waiting.
+        for path in later.iterdir():
+            path.unlink()
+        write(later, "next.txt", "The okapi is shy.")
+        wait_for(lambda: search(app, "okapi"))
+        child.process.send_signal(signal.SIGINT)
+        report = json.loads("\n".join(child.rest()))
+        assert len(report["problems"]) == 1
+        assert (report["taken"], len(child.complaints)) == (2, 2)
+    app.close()
+
+
+# One imported line for each way in which a document can lack what a reader finds out.
+STRANGE_DOCUMENTS: list[dict[str, Any]] = [
+    {},
+    {"type": "pdf_file"},
+    {"type": 7, "summary": None, "figures": "many", "tables": [], "warnings": "w", "sheets": 3},
+    {"type": {}, "summary": [], "figures": None, "warnings": [1, "a"], "sheets": [None]},
+]
+
+
+@pytest.mark.parametrize("attributes", STRANGE_DOCUMENTS)
+def test_an_imported_document_that_no_reader_has_seen_breaks_no_tool(
+    tmp_path: Path, attributes: dict[str, Any]
+) -> None:
+    app = open_app(Settings(data=tmp_path / "data", embedder="none"))
+    line = {
+        "content": "The zebra is striped.",
+        "title": "zoo",
+        "kind": "document",
+        "namespace": "files",
+        "metadata": attributes,
+    }
+    app.engine.maintenance.import_(ME, [json.dumps(line)])
+    metadata = run(app, "get_memorylake_metadata")["result"]
+    assert metadata["total_files"] == 1
+    shown = metadata["sample_memories"][0]
+    assert isinstance(shown["type"], str)
+    id = shown["id"]
+    assert run(app, "list_files")["total"] == 1
+    assert run(app, "fetch_memory", memory_ids=[id])[id]["name"] == "zoo"
+    assert isinstance(run(app, "show_file", memory_id=id)["summary"], str)
+    assert [hit["id"] for hit in search(app, "zebra")] == [id]
+    app.close()
+
+
+def test_a_scanned_file_has_a_summary_that_says_so(tmp_path: Path) -> None:
+    app = open_app(Settings(data=tmp_path / "data", embedder="none"))
+    id = take(app, FILES / "scanned.pdf")
+    summary = run(app, "fetch_memory", memory_ids=[id])[id]["summary"]
+    assert summary == "A scan of 2 pages without text; what it says is known only after OCR."
+    app.close()
+
+
+def test_every_sample_has_a_summary(tmp_path: Path) -> None:
+    app = open_app(Settings(data=tmp_path / "data", embedder="none"))
+    for name, *_ in rows("Good"):
+        id = take(app, FILES / name)
+        assert run(app, "fetch_memory", memory_ids=[id])[id]["summary"].strip(), name
     app.close()

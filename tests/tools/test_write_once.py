@@ -240,7 +240,10 @@ def test_a_call_made_through_one_door_is_answered_alike_through_another(
     calls = [
         case
         for case in CASES
-        if case.arguments == case.tool.example and "executor_id" not in case.arguments
+        if case.arguments == case.tool.example
+        and "executor_id" not in case.arguments
+        # What they erase takes the answers with it that quote it.
+        and case.tool.name not in ("erase_item", "subcog_gc", "subcog_delete")
     ]
     first: dict[str, dict[str, Any]] = {}
     with server_on(at(tmp_path)) as (url, key), opened(at(tmp_path)) as app:
@@ -250,19 +253,19 @@ def test_a_call_made_through_one_door_is_answered_alike_through_another(
                 first[case.tool.name] = json.loads(outcome.text)
         # A few find that an example before them has removed their item.
         calls = [case for case in calls if case.tool.name in first]
-        over_rest = {
-            case.tool.name: httpx2.post(
-                f"{url}/mcp/tools/{case.tool.name}",
-                json=case.arguments,
-                headers={"Authorization": f"Bearer {key}", "Idempotency-Key": case.tool.name},
-            ).json()
-            for case in calls
-        }
+        over_rest = {case.tool.name: answer_over_rest(url, key, case) for case in calls}
         over_mcp = anyio.run(answers_over_mcp, f"{url}/mcp", key, calls)
     assert over_rest == first
     assert over_mcp == {name: first[name] for name in over_mcp}
     assert len(first) >= 40
     assert len(over_mcp) >= 30
+
+
+def answer_over_rest(url: str, key: str, case: Case) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": case.tool.name}
+    path = f"{url}/mcp/tools/{case.tool.name}"
+    answer: dict[str, Any] = httpx2.post(path, json=case.arguments, headers=headers).json()
+    return answer
 
 
 async def answers_over_mcp(url: str, key: str, calls: list[Case]) -> dict[str, Any]:

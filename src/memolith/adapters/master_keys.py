@@ -10,6 +10,7 @@ from typing import Protocol
 from memolith.adapters.cipher import AesCipher
 from memolith.errors import InvalidInput, Unavailable, translated
 from memolith.ports.cipher import Cipher
+from memolith.private_files import open_private
 
 KEY_BYTES = 32
 KEY_HEX_DIGITS = 2 * KEY_BYTES
@@ -18,7 +19,6 @@ KEYRING = "keyring"
 
 KEYRING_SERVICE = "memolith"
 FILE_NAME = "vault.key"
-OWNER_ONLY = 0o600
 
 
 class KeyPlace(Protocol):
@@ -42,8 +42,7 @@ class KeyFile:
     def save(self, keys: list[str]) -> None:
         """Replace the keys; the very first key only if no other process was faster."""
         part = self._path.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, OWNER_ONLY)
-        with open(descriptor, "w", encoding="ascii") as file:
+        with open(part, "w", encoding="ascii", opener=open_private) as file:
             file.write("\n".join(keys) + "\n")
             file.flush()
             os.fsync(file.fileno())

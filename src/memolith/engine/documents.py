@@ -31,6 +31,8 @@ FILES_NAMESPACE = "files"
 FILES_SEAL = "the address of a file"
 """What the sealed part of a download address is bound to."""
 MAX_NAME_BYTES = 200
+UNKNOWN_TYPE = "unknown"
+"""The type of a document that no reader has seen."""
 FILES = Filter(kinds=("document",), namespaces=(FILES_NAMESPACE,))
 
 
@@ -207,15 +209,43 @@ def drop_file(blobs: Blobs, item: Item) -> None:
         blobs.drop(key_of(item.tenant, item.owner, item.id))
 
 
-def described(item: Item) -> dict[str, Json]:
-    about = item.attributes
-    return {
-        "id": item.id,
-        "name": item.title,
-        "type": about["type"],
-        "num_chunks": item.blocks,
-        "num_figures": about["figures"],
-        "num_tables": about["tables"],
-        "warnings": about["warnings"],
-        **({"sheet_names": about["sheets"]} if about["sheets"] else {}),
-    }
+class FileFacts(NamedTuple):
+    """What the reader found out about a file."""
+
+    type: str
+    summary: str
+    figures: int
+    tables: int
+    warnings: list[str]
+    sheets: list[str]
+
+
+def file_facts(item: Item) -> FileFacts:
+    """What is known about the file of a document.
+
+    An import can bring in documents that no reader has seen, so any fact may be missing, or be
+    something else.
+    """
+    attributes = item.attributes
+    return FileFacts(
+        type=_text(attributes.get("type")) or UNKNOWN_TYPE,
+        summary=_text(attributes.get("summary")),
+        figures=_count(attributes.get("figures")),
+        tables=_count(attributes.get("tables")),
+        warnings=_texts(attributes.get("warnings")),
+        sheets=_texts(attributes.get("sheets")),
+    )
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: Json) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _texts(value: Json) -> list[str]:
+    if not isinstance(value, list):
+        return []
+    return [text for text in value if isinstance(text, str)]

@@ -105,7 +105,7 @@ class History:
             events = rows.events(tenant, event.stream) if event else []
             if _was_erased(events) and caller.user in (events[0].actor, events[-1].actor):
                 raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
-            if event is None or not _may_see(rows, caller, events):
+            if event is None or not _may_undo(rows, caller, events, event):
                 # Others learn nothing about whose event it is.
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
             inverse = _inverse(events, event)
@@ -161,6 +161,17 @@ def _may_see(rows: Reader, caller: Caller, events: list[Event]) -> bool:
             return sees_both_ends(rows, caller, made)
     item = rows.item(caller.tenant, events[0].stream)
     return item is not None and item.admits(caller)
+
+
+def _may_undo(rows: Reader, caller: Caller, events: list[Event], event: Event) -> bool:
+    """Whether the caller may see the item or link, and could see it before the event, too.
+
+    Otherwise undo would show what it said while it was private.
+    """
+    if not _may_see(rows, caller, events):
+        return False
+    before = _state_at(events, event.version - 1).row
+    return not isinstance(before, Item) or before.admits(caller)
 
 
 def _steps(caller: Caller, events: list[Event]) -> list[Step]:

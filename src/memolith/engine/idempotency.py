@@ -32,11 +32,13 @@ Result = TypeVar("Result")
 
 
 class Request(NamedTuple):
-    """A call as its repetition is recognised: the tool, the checked arguments, the key."""
+    """A call as its repetition is recognised: the tool, the arguments, the rights, the key."""
 
     tool: str
     arguments: Mapping[str, object]
     key: str | None
+    rights: tuple[object, ...] = ()
+    """What the caller may see, which the answer depends on."""
     shows_secret: bool = False
     """Whether the answer shows a secret, so that it is kept as ciphertext only."""
 
@@ -200,7 +202,9 @@ def _sign(request: Request) -> _Signature | None:
         raise InvalidInput(
             f"An idempotency key has 1 to {MAX_KEY_LENGTH} characters.", field="idempotency_key"
         )
-    return _Signature(_digest(key), _digest(exact((request.tool, request.arguments))))
+    return _Signature(
+        _digest(key), _digest(exact((request.tool, request.arguments, request.rights)))
+    )
 
 
 def _digest(text: str) -> str:

@@ -61,10 +61,13 @@ class Maintenance:
         """How long this process has had the engine open."""
         return time.monotonic() - self.started
 
-    def health(self) -> dict[str, str]:
-        """How the parts are; asking starts to load the model."""
-        with self.store.reading(None) as rows:
-            outbox = rows.outbox_counts()
+    def health(self, tenant: str | None = None) -> dict[str, str]:
+        """How the parts are, with the waiting work of a tenant or of all.
+
+        Asking starts to load the model.
+        """
+        with self.store.reading(tenant) as rows:
+            outbox = rows.outbox_counts(tenant)
         return {
             "store": "healthy",
             "embeddings": self.recall.state().state,

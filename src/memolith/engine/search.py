@@ -91,8 +91,8 @@ class Search:
         self._asked = Asked(
             query.text,
             tuple(terms),
-            rows.statistics(caller.tenant, terms),
-            _named_speakers(query.text, rows.speakers(caller.tenant)),
+            rows.statistics_for(caller, terms),
+            _visible_speakers(rows, caller, query.text),
             frozenset(lexicon.terms(" ".join(query.boosted))),
             tuple(frozenset(lexicon.terms(name)) for name in query.entities),
         )
@@ -415,6 +415,12 @@ def check_query(query: Query) -> Query:
 def _refuse(is_wrong: bool, field: str, message: str) -> None:
     if is_wrong:
         raise InvalidInput(message, field=field)
+
+
+def _visible_speakers(rows: Reader, caller: Caller, text: str) -> tuple[str, ...]:
+    """The speakers that the text names, of those whose words the caller may see."""
+    named = _named_speakers(text, rows.speakers(caller.tenant))
+    return tuple(rows.visible_speakers(caller, named)) if named else ()
 
 
 def _named_speakers(text: str, speakers: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 Each method records events, and these are durable when it returns.
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
@@ -16,8 +15,9 @@ from memolith.domain.clock import shifted
 from memolith.domain.ids import new_id
 from memolith.domain.items import Draft, Item, Patch, Similar, Written
 from memolith.domain.links import Link
-from memolith.domain.passages import Block, Passage
+from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
+from memolith.engine.kept_answers import blank_answers_about
 from memolith.engine.recording import NewEvent, Recorder
 from memolith.engine.statements import near_copies
 from memolith.engine.transactions import Transactions
@@ -26,9 +26,6 @@ from memolith.engine.visibility import is_gone, sees_both_ends, visible
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 from memolith.ports.clock import Clock
 from memolith.ports.store import Reader, Writer
-
-QUOTED_CHARACTERS = 24
-"""How much of a text a kept answer must quote to be emptied when the text is erased."""
 
 
 def _ignore(clean: bool) -> None:
@@ -207,7 +204,7 @@ class Writing:
         for stream in rows.link_streams(caller.tenant, id):
             link = rows.link_by_id(caller.tenant, stream)
             self.recorder.tell(rows, caller, stream, "erased", {}, link)
-        _blank_answers_about(rows, item, rows.passages(caller.tenant, id))
+        blank_answers_about(rows, caller.tenant, rows.events(caller.tenant, id))
         # Erasing links may have changed the item, whose certainty depends on them.
         item_now = rows.item(caller.tenant, id)
         self.recorder.record(rows, caller, NewEvent(id, "erased", {}, item_now))
@@ -338,16 +335,6 @@ def _check_quota(rows: Reader, caller: Caller, quota: Quota | None) -> None:
         return
     if rows.list_items(caller, quota.counted, limit=1).total >= quota.limit:
         raise Conflict(quota.message)
-
-
-def _blank_answers_about(rows: Writer, item: Item, passages: Sequence[Passage]) -> None:
-    """Empty the kept answers that name or quote an item that is being erased."""
-    quotes = {item.id, item.title}
-    quotes.update(passage.text[:QUOTED_CHARACTERS] for passage in passages)
-    for quote in quotes:
-        if quote.strip():
-            # As it stands in JSON, without the quotation marks around it.
-            rows.blank_answers(item.tenant, json.dumps(quote, ensure_ascii=False)[1:-1])
 
 
 def _same_link(present: Link, link: NewLink) -> bool:

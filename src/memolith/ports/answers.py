@@ -39,10 +39,6 @@ class AnswersWriter(Protocol):
         """Keep an answer, in the place of an earlier one under the same key."""
         ...
 
-    def blank_answers(self, tenant: str, quote: str) -> None:
-        """Empty the bodies that contain this text; that the calls were made stays known."""
-        ...
-
     def delete_answers(self, before: str) -> None:
         """Remove the answers that are older than this."""
         ...

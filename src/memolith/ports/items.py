@@ -1,6 +1,6 @@
 """Rows of items and passages."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from memolith.domain.callers import Caller
@@ -119,6 +119,10 @@ class ItemRows(Protocol):
 
     def speakers(self, tenant: str) -> list[str]:
         """Who speaks in the tenant's conversations; only the first 200 names."""
+        ...
+
+    def visible_speakers(self, caller: Caller, names: Sequence[str]) -> list[str]:
+        """Those of the names whose words the caller may see."""
         ...
 
     def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:

@@ -15,7 +15,7 @@ A search makes thousands of them, so it has no class of its own.
 
 
 class Statistics(NamedTuple):
-    """What BM25 needs to know about the passages of a tenant."""
+    """What BM25 needs to know about the passages of a tenant, or of what a caller sees of it."""
 
     passages: int
     mean_length: float
@@ -40,6 +40,13 @@ class TextIndex(Protocol):
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know about the tenant's passages and these terms."""
+        ...
+
+    def statistics_for(self, caller: Caller, words: Collection[str]) -> Statistics:
+        """The same over what the caller may see.
+
+        So the scores of a search tell nothing of what others keep for themselves.
+        """
         ...
 
     def index_differences(self, tenant: str) -> list[str]:

@@ -77,7 +77,16 @@ def read_pdf(file: BinaryIO) -> Content:
         listed = ", ".join(scanned_pages)[:MAX_SCANNED_CHARACTERS]
         warnings = (f"Scanned pages need OCR, so their text is not known: {listed}.",)
     figures = max(pictures, len(captions))
-    return Content(pieces, tables, figures, warnings=warnings)
+    summary = "" if pieces else _summary_of_scan(len(scanned_pages))
+    return Content(pieces, tables, figures, warnings=warnings, summary=summary)
+
+
+def _summary_of_scan(pages: int) -> str:
+    """There are no sentences to make a summary of, so it says what the file is."""
+    if pages == 0:
+        return ""
+    counted = "1 page" if pages == 1 else f"{pages:,} pages"
+    return f"A scan of {counted} without text; what it says is known only after OCR."
 
 
 def _open(file: BinaryIO) -> pypdfium2.PdfDocument:

@@ -36,7 +36,8 @@ def read(file: BinaryIO) -> dict[str, object]:
         "type": found.type,
         "format": found.format,
         **content._asdict(),
-        "summary": content.summary or summarize(content.blocks),
+        # A file without text has a warning, which is better than nothing.
+        "summary": content.summary or summarize(content.blocks) or " ".join(content.warnings),
     }
 
 

@@ -20,6 +20,7 @@ from memolith.errors import (
     translated,
 )
 from memolith.ports.sandbox import Bounds, CodeResult, Locate, Owner, SandboxState
+from memolith.private_files import RUNNERS, make_private_folder
 from memolith.sandbox.launch import Zygote
 from memolith.sandbox.modes import NO_MODE, choose_mode
 from memolith.sandbox.protocol import FILE_FD, LANDLOCK_MODE
@@ -37,7 +38,6 @@ HOW_TO_READ_UNFENCED = (
     "To read files without a sandbox, set MEMOLITH_READ_FILES_UNFENCED=true: a file that attacks "
     "its reader can then do all that your user can do."
 )
-PRIVATE_FOLDER = 0o700
 FOLDER_PREFIX = "memolith-runner"
 """Folders are called memolith-runner-PID-RANDOM, so those of dead servers can be told."""
 
@@ -218,7 +218,7 @@ class LinuxSandbox:
         """A new sandboxed process, forked from a zygote that has these modules loaded."""
         home = self._home(mode)
         with self._lock:
-            home.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            make_private_folder(str(home))
             if not self.zygotes:
                 _remove_folders_of_dead_servers(home)
             zygote = self.zygotes.get(modules)
@@ -234,7 +234,7 @@ class LinuxSandbox:
         if mode == LANDLOCK_MODE and os.getuid() == 0:
             # Its processes become `nobody`, who cannot get into the data folder.
             return Path(tempfile.gettempdir())
-        return self.data / "runners"
+        return self.data / RUNNERS
 
     def _read_as_allowed(self, task: str, file_descriptor: int, bounds: Bounds) -> ReadResult:
         """Read in the sandbox; without one only if a setting allows it."""

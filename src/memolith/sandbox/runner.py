@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 
 from memolith.errors import MemolithError, NotFound, TooLarge
 from memolith.ports.sandbox import Bounds, Locate, Owner
+from memolith.private_files import PRIVATE_FOLDER
 from memolith.sandbox.constants import NOBODY
 from memolith.sandbox.launch import Zygote
 from memolith.sandbox.limits import exceeded_space, exceeded_time, process_usage
@@ -50,7 +51,6 @@ KILOBYTE = 1 << 10
 END_TIMEOUT_MS = 5000
 """How long a process that was killed may take to end."""
 
-PRIVATE_FOLDER = 0o700
 READ_ONLY_FILE = 0o400
 FOLDER_SHARED_WITH_GROUP = 0o750
 FILE_SHARED_WITH_GROUP = 0o440

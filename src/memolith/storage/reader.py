@@ -57,9 +57,20 @@ from memolith.storage.text_scope import (
 
 Value = TypeVar("Value")
 
+
+class Totals(NamedTuple):
+    """How many passages there are, and how many terms they have in the mean."""
+
+    passages: int
+    mean_length: float
+
+
 COUNTED_BY = ("kind", "status", "namespace", "project", "tag")
 MAX_KNOWN_FREQUENCIES = 2000
 """How many term frequencies of a tenant are kept."""
+
+SAMPLED_PASSAGES = 200
+"""Over how many of the newest passages that a caller sees the mean length is taken."""
 
 ORDER_MARK = "i.seq desc /* order */"
 DEFAULT_FOLDER = "/"
@@ -111,6 +122,16 @@ class StoreReader(ABC):
         self, caller: Caller, chosen: Filter, match: TextMatch, limit: int
     ) -> list[Candidate]:
         """The passages with the best text scores, best first."""
+
+    @abstractmethod
+    def _visible_totals(self, caller: Caller, scope: Sequence[str]) -> Totals:
+        """The totals of the passages with one of the scope tokens, which the caller sees."""
+
+    @abstractmethod
+    def _visible_frequencies(
+        self, tenant: str, terms: Sequence[str], scope: Sequence[str]
+    ) -> dict[str, int]:
+        """How many passages with one of the scope tokens contain each of the terms."""
 
     @abstractmethod
     def _compare_text_index(self, tenant: str, expected: ExpectedIndex) -> None:
@@ -320,6 +341,15 @@ class StoreReader(ABC):
             lambda: [row.name for row in self.statements.rows("speakers", tenant=tenant)],
         )
 
+    def visible_speakers(self, caller: Caller, names: Sequence[str]) -> list[str]:
+        if self.sees_all(caller):
+            return list(names)
+        found = self.filtered(
+            "visible_speakers", caller, Filter(forgotten=None), names=json.dumps(list(names))
+        )
+        seen = {row.name for row in found}
+        return [name for name in names if name in seen]
+
     # Links
 
     def link_by_id(self, tenant: str, id: str) -> Link | None:
@@ -417,22 +447,54 @@ class StoreReader(ABC):
         head = self.head(tenant)
         if head is None:
             return Statistics(0, 0.0, {})
+        mean_length = head.terms / head.passages if head.passages else 0.0
+
+        def count(terms: list[str]) -> dict[str, int]:
+            found = self.statements.rows("term_frequencies", tenant=tenant, terms=json.dumps(terms))
+            return {row.term: row.passages for row in found}
+
+        frequencies = self._frequencies("frequencies", tenant, head, words, count)
+        return Statistics(head.passages, mean_length, frequencies)
+
+    def statistics_for(self, caller: Caller, words: Collection[str]) -> Statistics:
+        tenant = caller.tenant
+        head = self.head(tenant)
+        if head is None or self.sees_all(caller):
+            return self.statistics(tenant, words)
+        scope = own(head.number, visibility_tokens(caller)).split()
+        circle = " ".join(scope)
+        totals = self._lasting(
+            f"totals of {circle}", tenant, lambda: self._visible_totals(caller, scope)
+        )
+        frequencies = self._frequencies(
+            f"frequencies of {circle}",
+            tenant,
+            head,
+            words,
+            lambda terms: self._visible_frequencies(tenant, terms, scope),
+        )
+        return Statistics(totals.passages, totals.mean_length, frequencies)
+
+    def _frequencies(
+        self,
+        name: str,
+        tenant: str,
+        head: Head,
+        words: Collection[str],
+        count: Callable[[list[str]], dict[str, int]],
+    ) -> dict[str, int]:
+        """How many passages contain each word, without those that none contains."""
         terms = {own(head.number, [word]): word for word in words}
         # Counting a common word takes a walk along its whole list, so counts are kept.
-        counts: dict[str, int] = self.facts.get("frequencies", tenant, head, dict)
+        counts: dict[str, int] = self.facts.get(name, tenant, head, dict)
         missing = [term for term in terms if term not in counts]
         if missing:
             if len(counts) >= MAX_KNOWN_FREQUENCIES:
                 counts = {}
                 missing = list(terms)
-            found = self.statements.rows(
-                "term_frequencies", tenant=tenant, terms=json.dumps(missing)
-            )
-            counts = counts | dict.fromkeys(missing, 0) | {row.term: row.passages for row in found}
-            self.facts.put("frequencies", tenant, head, counts)
-        frequencies = {word: counts[term] for term, word in terms.items() if counts[term]}
-        mean_length = head.terms / head.passages if head.passages else 0.0
-        return Statistics(head.passages, mean_length, frequencies)
+            counts = counts | dict.fromkeys(missing, 0) | count(missing)
+            self.facts.put(name, tenant, head, counts)
+        return {word: counts[term] for term, word in terms.items() if counts[term]}
 
     def index_differences(self, tenant: str) -> list[str]:
         head = self.head(tenant)

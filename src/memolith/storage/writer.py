@@ -328,9 +328,6 @@ class StoreWriter(StoreReader):
     def put_answer(self, tenant: str, answer: KeptAnswer) -> None:
         self.statements.do("put_answer", tenant=tenant, **answer_columns(answer))
 
-    def blank_answers(self, tenant: str, quote: str) -> None:
-        self.statements.do("blank_answers", tenant=tenant, quote=quote)
-
     def delete_answers(self, before: str) -> None:
         self.statements.do("delete_answers", before=before)
 

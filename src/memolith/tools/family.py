@@ -83,7 +83,9 @@ class Tool:
         key = rest.pop(KEY_ARGUMENT, None)
         if key is None:
             key = call.idempotency_key
-        return Request(self.name, rest, key, self.shows_secret)
+        # A key with fewer rights must not be told what a key with more was answered.
+        rights = (call.may_read, *call.caller.bound_to)
+        return Request(self.name, rest, key, rights, self.shows_secret)
 
 
 @dataclass(eq=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memolith.errors import NotFound, of_system
+from memolith.private_files import close_to_others, make_private_folder
 
 
 class FolderBlobs:
@@ -19,11 +20,13 @@ class FolderBlobs:
     def put(self, key: str, source: Path) -> None:
         target = self.root / key
         with _system_errors_translated():
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(str(target.parent))
+            close_to_others(str(target.parent))
             # Written elsewhere first, so that the file is there whole or not at all.
             with TemporaryDirectory(prefix=".", dir=self.root) as folder:
                 copy = Path(folder, "file")
                 shutil.copyfile(source, copy)
+                close_to_others(str(copy))
                 _flush_to_disk(copy)
                 copy.replace(target)
 

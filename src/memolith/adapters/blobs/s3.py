@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 from memolith.errors import InvalidInput, NotFound, Unavailable, of_system, translated
+from memolith.private_files import close_to_others
 
 NOT_FOUND_MARK = "(404)"
 """How the messages of the client say that there is no such object."""
@@ -42,6 +43,7 @@ class S3Blobs:
             path = Path(folder, "file")
             with self._errors_translated():
                 self._client.download_file(self._bucket, self._prefix + key, str(path))
+            close_to_others(str(path))
             yield path
 
     def drop(self, key: str) -> None:

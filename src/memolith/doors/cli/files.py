@@ -4,14 +4,15 @@ import argparse
 import glob
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.doors.cli.command import Command, Options, add_tenant
-from memolith.doors.cli.output import progress
-from memolith.errors import InvalidInput, TooLarge
+from memolith.doors.cli.output import note, progress
+from memolith.errors import InvalidInput, MemolithError, TooLarge
 
 WATCH_INTERVAL_S = 1.0
 
@@ -37,29 +38,60 @@ class Ingestion:
                 self.refused[file] = str(error)
             advance(number, len(files))
 
+    def look_again(self, files: list[Path]) -> None:
+        """Take in what is new or has changed, and tell at once what is refused."""
+        for file in files:
+            before = self.refused.get(file)
+            try:
+                self.ingest(file)
+            except FileNotFoundError:
+                # It was removed since we looked.
+                continue
+            except (InvalidInput, TooLarge, OSError) as error:
+                self.refused[file] = str(error)
+            except MemolithError as error:
+                # The fault is not the file's, so it gets another chance.
+                self.modified.pop(file, None)
+                self.refused[file] = str(error)
+            if self.refused.get(file, before) != before:
+                note(self.problem(file))
+
     def ingest(self, file: Path) -> None:
         """Take in a file that is new or has changed since the last time."""
         modified = file.stat().st_mtime
         if self.modified.get(file) == modified:
             return
         self.modified[file] = modified
+        self.refused.pop(file, None)
         _, is_new = self.app.engine.documents.ingest(self.caller, file, file.name)
         if is_new:
             self.new += 1
         else:
             self.known += 1
 
+    def problem(self, file: Path) -> str:
+        return f"{file}: {self.refused[file]}"
+
     def report(self) -> dict[str, object]:
-        problems = [f"{file}: {reason}" for file, reason in self.refused.items()]
+        problems = [self.problem(file) for file in self.refused]
         return {"taken": self.new, "known": self.known, "problems": problems}
 
 
 def ingest(app: App, options: Options) -> object:
     ingestion = Ingestion(app, Caller(options.tenant))
-    ingestion.ingest_all(find_files(options.paths))
-    while options.watch:
-        time.sleep(WATCH_INTERVAL_S)
+    empty = [pattern for pattern in options.paths if not glob.glob(pattern, recursive=True)]
+    if not options.watch:
+        for pattern in empty:
+            raise InvalidInput(f"There is nothing at {pattern}.", field="paths", value=pattern)
         ingestion.ingest_all(find_files(options.paths))
+        return ingestion.report()
+    for pattern in empty:
+        note(f"There is nothing at {pattern} yet.")
+    # Whoever ends the command with Ctrl+C gets the report.
+    with suppress(KeyboardInterrupt):
+        while True:
+            ingestion.look_again(find_files(options.paths))
+            time.sleep(WATCH_INTERVAL_S)
     return ingestion.report()
 
 
@@ -68,8 +100,6 @@ def find_files(patterns: list[str]) -> list[Path]:
     files = []
     for pattern in patterns:
         found = glob.glob(pattern, recursive=True)
-        if not found:
-            raise InvalidInput(f"There is nothing at {pattern}.", field="paths")
         names = set(found)
         for name in found:
             names.update(glob.glob(f"{glob.escape(name)}/**", recursive=True))

@@ -10,6 +10,7 @@ from memolith.bootstrap import App, library_version, open_store, restore_backup
 from memolith.doors.cli.command import Command, Options
 from memolith.doors.cli.output import note, progress
 from memolith.errors import EmbedderDown, InvalidInput
+from memolith.private_files import open_to_others
 
 MIN_FREE_BYTES = 100_000_000
 VAULT_KEY_PLACES = {
@@ -70,6 +71,7 @@ def doctor(app: App, options: Options) -> object:
     vault_keys, vault_problems = app.engine.vault.examine()
     model, model_problems = examine_model(app)
     problems = disk_problems(settings.data)
+    problems += privacy_problems(app)
     problems += [f"{error}; `memolith upkeep` tries again." for error in state.errors]
     problems += vault_problems
     problems += model_problems
@@ -106,6 +108,23 @@ def examine_model(app: App) -> tuple[str, list[str]]:
     except EmbedderDown as error:
         return f"{app.settings.embedder} (down)", [error.message]
     return f"{app.embedder.id} (works)", []
+
+
+def privacy_problems(app: App) -> list[str]:
+    """Which of our folders other users of this machine can look into."""
+    problems = []
+    folders = [app.settings.data]
+    if not app.files.is_relative_to(app.settings.data):
+        folders.append(app.files)
+    for folder in folders:
+        found = open_to_others(str(folder))
+        if found:
+            more = f" and {len(found) - 1:,} more below {folder}" if len(found) > 1 else ""
+            problems.append(
+                f"Other users of this machine can use {found[0]}{more}; "
+                f"close it with `chmod -R go-rwx {folder}`."
+            )
+    return problems
 
 
 def disk_problems(folder: Path) -> list[str]:

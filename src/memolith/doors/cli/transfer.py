@@ -14,6 +14,7 @@ from memolith.doors.cli.command import Command, Options, add_tenant
 from memolith.doors.cli.output import note, progress
 from memolith.engine.chat_formats.turns import empty_report
 from memolith.errors import InvalidInput, translated
+from memolith.private_files import open_private
 
 MAX_LABEL_CHARACTERS = 30
 STANDARD_STREAM = "-"
@@ -59,11 +60,11 @@ def opened_for_reading(name: str) -> Iterator[TextIO]:
 
 @contextmanager
 def opened_for_writing(name: str) -> Iterator[TextIO]:
-    """The file of that name; standard output for `-`, which stays open."""
+    """The file of that name, for its owner alone; standard output for `-`, which stays open."""
     if name == STANDARD_STREAM:
         yield sys.stdout
         return
-    with open(name, "w", encoding="utf-8") as file:
+    with open(name, "w", encoding="utf-8", opener=open_private) as file:
         yield file
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from memolith.doors.hooks.events import EVENTS, PRE_COMPACT, STOP
 from memolith.doors.hooks.signals import advice
 from memolith.paths import default_data_folder
+from memolith.private_files import open_private
 
 PLAIN_SETTINGS = ("MEMOLITH_DATA", "MEMOLITH_EMBEDDER", "MEMOLITH_LOG_LEVEL", "MEMOLITH_CACHE")
 """Variables that change nothing for a hook. Any other one makes it load the settings."""
@@ -76,5 +77,6 @@ def log_failure(folder: Path, arguments: list[str], error: Exception) -> None:
 
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     trace = "".join(traceback.format_tb(error.__traceback__))
-    with suppress(OSError), open(folder / "hooks.log", "a", encoding="utf-8") as log:
+    path = folder / "hooks.log"
+    with suppress(OSError), open(path, "a", encoding="utf-8", opener=open_private) as log:
         log.write(f"{now} hook {arguments} failed with {type(error).__name__}\n{trace}")

@@ -16,8 +16,10 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.doors.request_keys import CALLER_KEY, SCOPES_KEY
-from memolith.engine.documents import described
+from memolith.engine.documents import file_facts
 from memolith.errors import Denied, InvalidInput, of_system
+from memolith.private_files import open_private
+from memolith.tools.memorylake.views import file_body
 
 
 class FileRoutes:
@@ -39,7 +41,7 @@ class FileRoutes:
         try:
             with upload.file, TemporaryDirectory(dir=self.app.settings.data) as folder:
                 path = Path(folder, "file")
-                with path.open("wb") as file:
+                with open(path, "wb", opener=open_private) as file:
                     shutil.copyfileobj(upload.file, file)
                 item, is_new = self.app.engine.documents.ingest(caller, path, upload.filename or "")
         except OSError as error:
@@ -47,7 +49,7 @@ class FileRoutes:
         if not is_new and not may_read:
             # A name or a summary may have been stored with the document since.
             return {"id": item.id, "known": True}
-        return {**described(item), "summary": item.attributes["summary"], "known": not is_new}
+        return {**file_body(item), "summary": file_facts(item).summary, "known": not is_new}
 
     def download(self, request: Request) -> Response:
         """A stored file, for everybody whose address is still good."""

@@ -19,6 +19,7 @@ import sys
 import zlib
 
 from memolith import __version__
+from memolith.private_files import make_private_folder, open_private
 
 StartAnswers = dict[str, dict[str, bytes]]
 """Results as JSON, by protocol version and method."""
@@ -76,9 +77,8 @@ class StartCache:
         if self.key is None:
             return False
         try:
-            # Both for the user alone: the parent may be a data folder that does not exist yet.
-            os.makedirs(os.path.dirname(self.folder) or ".", mode=0o700, exist_ok=True)
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            # Its parent may be a data folder that does not exist yet.
+            make_private_folder(self.folder)
         except OSError:
             return False
         return os.access(self.folder, os.W_OK)
@@ -92,7 +92,7 @@ class StartCache:
         temporary = f"{self.path}.{os.getpid()}.tmp"
         try:
             # Another process sees the whole file or none; of two that write at once, the last wins.
-            with open(temporary, "wb", opener=open_for_user) as file:
+            with open(temporary, "wb", opener=open_private) as file:
                 file.write(head.encode() + b"\n" + body)
             os.replace(temporary, self.path)
             self.remove_oldest()
@@ -124,10 +124,6 @@ def unpacked(lines: dict[str, dict[str, int]], body: bytes) -> StartAnswers:
     for version, numbers in lines.items():
         answers[version] = {method: texts[number] for method, number in numbers.items()}
     return answers
-
-
-def open_for_user(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def remove_if_there(path: str) -> None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memolith.ports.vector_slots import Slot
+from memolith.private_files import open_private
 from memolith.retrieval.vectors.encoding import Array, word_code
 from memolith.retrieval.vectors.slots import BLOCK_SLOTS, Slots, block_type
 
@@ -84,7 +85,7 @@ def write_snapshot(path: Path, dimension: int, slots: Iterator[Slot], marks: Sna
     partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
     fields = {**marks._asdict(), "format": FORMAT, "dimension": dimension}
     try:
-        with open(partial, "wb") as file:
+        with open(partial, "wb", opener=open_private) as file:
             file.write(bytes(HEADER_BYTES))
             crc = 0
             while batch := list(islice(slots, BLOCK_SLOTS)):

@@ -440,6 +440,17 @@ where tenant = %(tenant)s
     and id = any(array(select jsonb_array_elements_text(%(refs)s::jsonb)::bigint))
     and not (item << 20 | block) = any(array(select jsonb_array_elements_text(%(known)s::jsonb)::bigint));
 
+-- name: visible_speakers
+-- Those of the names who speak in an item that the caller may see.
+select wanted.name
+from jsonb_array_elements_text(%(names)s::jsonb) as wanted (name)
+where exists (
+    select 1
+    from passage p
+    join item i on i.tenant = p.tenant and i.row = p.item
+    where p.tenant = %(tenant)s and p.speaker = wanted.name /* filters */
+);
+
 -- name: speakers
 -- The first 200 speakers by name, found by one step in the index for each.
 with recursive s (name) as (
@@ -679,6 +690,30 @@ limit 5;
 select term, passages
 from term
 where tenant = %(tenant)s and term = any(array(select jsonb_array_elements_text(%(terms)s::jsonb)));
+
+-- name: count_visible_passages
+-- How many passages the items have that a caller may see.
+select coalesce(sum(i.passages), 0)::bigint as passages
+from item i
+where i.tenant = %(tenant)s /* filters */;
+
+-- name: mean_visible_length
+-- How many terms the newest passages have in the mean that a caller may see.
+select coalesce(avg(newest.length), 0)::double precision as terms
+from (
+    select p.length
+    from posting p
+    join item i on i.tenant = p.tenant and i.row = p.id >> 20
+    where p.tenant = %(tenant)s /* filters */
+    order by p.id desc
+    limit %(limit)s
+) newest;
+
+-- name: count_each_matching
+-- How many passages match each of some expressions, by their names. Only `matching` may use the index of terms.
+select wanted.key as term,
+    (select count(*) from matching(wanted.value::tsquery, array[]::text[])) as passages
+from jsonb_each_text(%(matches)s::jsonb) wanted;
 
 -- name: search_text
 -- The best passages for a text query. Inside `is true` the condition is a look into a hash table, if that fits
@@ -998,12 +1033,6 @@ insert into answer (tenant, actor, key, request, body, sealed, at)
 values (%(tenant)s, %(actor)s, %(key)s, %(request)s, %(body)s, %(sealed)s, %(at)s)
 on conflict (tenant, actor, key) do update
 set request = excluded.request, body = excluded.body, sealed = excluded.sealed, at = excluded.at;
-
--- name: blank_answers
--- Empty the answers that contain a text.
-update answer
-set body = ''
-where tenant = %(tenant)s and position(%(quote)s in body) > 0;
 
 -- name: delete_answers
 -- Remove old answers, of all tenants.

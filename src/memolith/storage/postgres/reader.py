@@ -1,7 +1,7 @@
 """Reads from PostgreSQL: its text index, which is a table of postings."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from memolith.storage.index_check import ExpectedIndex
 from memolith.storage.postgres.filters import FILTER_PIECES
 from memolith.storage.postgres.postings import posting_columns
 from memolith.storage.postgres.statements import ROWS_PER_PORTION, PostgresStatements
-from memolith.storage.reader import StoreReader, TextMatch
+from memolith.storage.reader import SAMPLED_PASSAGES, StoreReader, TextMatch, Totals
 from memolith.storage.rows import CANDIDATE
 from memolith.storage.terms import IndexedText
 
@@ -58,6 +58,22 @@ class PostgresReader(StoreReader):
             limit=limit,
         )
         return list(found)
+
+    def _visible_totals(self, caller: Caller, scope: Sequence[str]) -> Totals:
+        everything = Filter(forgotten=None)
+        passages = next(self.filtered("count_visible_passages", caller, everything)).passages
+        mean_length = next(
+            self.filtered("mean_visible_length", caller, everything, limit=SAMPLED_PASSAGES)
+        ).terms
+        return Totals(passages, mean_length)
+
+    def _visible_frequencies(
+        self, tenant: str, terms: Sequence[str], scope: Sequence[str]
+    ) -> dict[str, int]:
+        visible = " | ".join(scope)
+        matches = {term: f"{term} & ({visible})" for term in terms}
+        found = self.statements.rows("count_each_matching", matches=json.dumps(matches))
+        return {row.term: row.passages for row in found}
 
     def _compare_text_index(self, tenant: str, expected: ExpectedIndex) -> None:
         stale = self._stale_postings(tenant, expected.texts)

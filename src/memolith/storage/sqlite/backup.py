@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from memolith.errors import Conflict, InvalidInput, StoreCorrupt
+from memolith.private_files import PRIVATE_FILE, make_private_folder
 from memolith.storage.sqlite.connections import translated_errors
 from memolith.storage.sqlite.schema import migrate
 from memolith.storage.sqlite.statements import SqliteStatements
@@ -41,7 +42,7 @@ def restore_backup(file: Path, folder: Path) -> None:
         raise Conflict(f"{folder} holds a database already; restore into an empty folder.")
     with translated_errors(), closing(apsw.Connection(str(file))) as source:
         _check_backup(source)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(str(folder))
         with _copied(source, folder / FILE, no_progress) as target:
             migrate(target)
 
@@ -65,7 +66,7 @@ def _copied(source: apsw.Connection, file: Path, progress: Progress) -> Iterator
     partial = file.with_name(file.name + ".partial")
     partial.unlink(missing_ok=True)
     try:
-        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, PRIVATE_FILE))
         with closing(apsw.Connection(str(partial))) as copy:
             with copy.backup("main", source, "main") as run:
                 while not run.done:

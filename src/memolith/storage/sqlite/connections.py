@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 
 from memolith import errors
+from memolith.private_files import close_to_others
 
 PRAGMAS = (
     "journal_mode=wal",
@@ -142,6 +143,9 @@ class Connections:
     def open(self) -> apsw.Connection:
         """A new connection, which the caller closes."""
         db = apsw.Connection(str(self._file))
+        # Before the pragmas: the files of the log get the permissions that the database has then.
+        # By its path: opening and closing it here would drop the locks of this process.
+        close_to_others(str(self._file))
         db.create_scalar_function("casefold", _casefold, 1, deterministic=True)
         db.transaction_mode = "immediate"
         wait = _patience(self._busy_s)

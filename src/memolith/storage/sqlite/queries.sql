@@ -43,6 +43,12 @@ select count(*) as tables
 from sqlite_schema
 where name = 'migration';
 
+-- name: tree_roots
+-- The first page of every table and index.
+select rootpage as page
+from sqlite_schema
+where rootpage > 0;
+
 -- name: touch_database_id
 -- A change that changes nothing. It makes other connections drop the pages they have cached.
 update setting
@@ -389,6 +395,17 @@ where tenant = :tenant
     and id in (select value from json_each(:refs))
     and not (item << 20 | block) in (select value from json_each(:known));
 
+-- name: visible_speakers
+-- Those of the names who speak in an item that the caller may see.
+select wanted.value as name
+from json_each(:names) wanted
+where exists (
+    select 1
+    from passage p
+    join item i on i.row = p.item
+    where p.tenant = :tenant and p.speaker = wanted.value /* filters */
+);
+
 -- name: speakers
 -- The first 200 speakers by name, found by one step in the index for each.
 with recursive s (name) as (
@@ -583,6 +600,27 @@ values ('delete', :id, :body, :extra, :scope);
 select term, doc as passages
 from json_each(:terms) wanted
 cross join passage_terms on term = wanted.value;
+
+-- name: count_matching
+-- How many passages match an expression of the text index.
+select count(*) as passages
+from passage_fts
+where passage_fts match :match;
+
+-- name: count_each_matching
+-- How many passages match each of some expressions, by their names.
+select wanted.key as term,
+    (select count(*) from passage_fts where passage_fts match wanted.value) as passages
+from json_each(:matches) wanted;
+
+-- name: newest_lengths
+-- The numbers of terms in each column of the newest passages that match an expression.
+select d.sz as sizes
+from passage_fts f
+join passage_fts_docsize d on d.id = f.rowid
+where f.passage_fts match :match
+order by f.rowid desc
+limit :limit;
 
 -- name: search_text
 -- The best passages for a text query. The index itself orders what it finds.
@@ -899,12 +937,6 @@ insert into answer (tenant, actor, key, request, body, sealed, at)
 values (:tenant, :actor, :key, :request, :body, :sealed, :at)
 on conflict (tenant, actor, key) do update
 set request = excluded.request, body = excluded.body, sealed = excluded.sealed, at = excluded.at;
-
--- name: blank_answers
--- Empty the answers that contain a text.
-update answer
-set body = ''
-where tenant = :tenant and instr(body, :quote) > 0;
 
 -- name: delete_answers
 -- Remove old answers, of all tenants.

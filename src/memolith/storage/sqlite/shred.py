@@ -1,5 +1,7 @@
 """Leaves no byte of what was erased in a SQLite file."""
 
+import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,9 +21,13 @@ FILE_HEADER_BYTES = 100
 """The first page begins with the header of the file."""
 
 CELL_POINTER_BYTES = 2
+PAGE_NUMBER_BYTES = 4
+LAST_CHILD_OFFSET = 8
+"""Where the header of an interior page has the number of its last child."""
+
 MAX_PAGE_BYTES = 65536
-LOCK_BYTE = 2**30
-"""SQLite uses this byte for locks and never writes its page."""
+SCHEMA_PAGE = 1
+"""The root of the tree that names the roots of all others."""
 
 
 class Gap(NamedTuple):
@@ -31,36 +37,90 @@ class Gap(NamedTuple):
     end: int
 
 
-def blank_unused_bytes(file: Path, page_size: int) -> None:
+class TreePage(NamedTuple):
+    """A page of a tree, and where its header begins."""
+
+    data: bytes
+    header: int
+
+    @property
+    def kind(self) -> int:
+        return self.data[self.header]
+
+    @property
+    def cells(self) -> int:
+        return int.from_bytes(self.data[self.header + 3 : self.header + 5], "big")
+
+    @property
+    def first_cell_pointer(self) -> int:
+        is_interior = self.kind in INTERIOR_PAGES
+        return self.header + (INTERIOR_HEADER_BYTES if is_interior else LEAF_HEADER_BYTES)
+
+    @property
+    def gap(self) -> Gap:
+        # SQLite writes 0 for an offset of 65536.
+        end = int.from_bytes(self.data[self.header + 5 : self.header + 7], "big") or MAX_PAGE_BYTES
+        return Gap(self.first_cell_pointer + CELL_POINTER_BYTES * self.cells, end)
+
+    @property
+    def children(self) -> list[int]:
+        """The numbers of the pages below an interior page."""
+        if self.kind not in INTERIOR_PAGES:
+            return []
+        last = self.header + LAST_CHILD_OFFSET
+        cells = struct.unpack_from(f">{self.cells}H", self.data, self.first_cell_pointer)
+        places = (last, *cells)
+        return [
+            int.from_bytes(self.data[place : place + PAGE_NUMBER_BYTES], "big") for place in places
+        ]
+
+
+def blank_unused_bytes(file: Path, page_size: int, roots: Iterable[int]) -> None:
     """Blank the unused middle of pages, where SQLite leaves old copies of rows that it moved.
 
-    The caller holds the write lock and has emptied the write-ahead log.
+    The caller holds the write lock, has emptied the write-ahead log, and knows the root pages of
+    all trees.
     """
     # Through SQLite's own file layer: closing the file by other means would drop the locks that
     # this process holds on it.
     flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0]
     raw = apsw.VFSFile("", str(file), flags)
     try:
-        for page_start in range(0, raw.xFileSize(), page_size):
-            if page_start <= LOCK_BYTE < page_start + page_size:
-                continue
-            page = raw.xRead(page_size, page_start)
-            gap = _gap(page, is_first=page_start == 0)
-            if gap is not None and page[gap.start : gap.end].strip(b"\0"):
-                raw.xWrite(bytes(gap.end - gap.start), page_start + gap.start)
+        _blank_trees(raw, page_size, [SCHEMA_PAGE, *roots])
         raw.xSync(apsw.SQLITE_SYNC_FULL)
     finally:
         raw.xClose()
 
 
-def _gap(page: bytes, is_first: bool) -> Gap | None:
-    """The unused bytes of a page; None if it is not part of a tree."""
-    header = FILE_HEADER_BYTES if is_first else 0
-    kind = page[header]
-    if kind not in TREE_PAGES:
+def _blank_trees(raw: apsw.VFSFile, page_size: int, roots: list[int]) -> None:
+    """Follow the trees from their roots, so that no other page is taken for one of a tree.
+
+    What a page is cannot be told from its bytes: an overflow page, or a page of the list of free
+    ones, begins with the number of another page, and in a file of 137 GB that looks like the kind
+    of a tree page. The page with the byte that SQLite locks (at 1 GiB) belongs to no tree.
+    """
+    page_count = raw.xFileSize() // page_size
+    seen = bytearray(page_count + 1)
+    waiting = roots
+    while waiting:
+        number = waiting.pop()
+        if not 0 < number <= page_count or seen[number]:
+            # Only in a damaged file.
+            continue
+        seen[number] = True
+        page_start = (number - 1) * page_size
+        page = tree_page(raw.xRead(page_size, page_start), is_first=number == SCHEMA_PAGE)
+        if page is None:
+            continue
+        waiting += page.children
+        gap = page.gap
+        if gap.end <= page_size and page.data[gap.start : gap.end].strip(b"\0"):
+            raw.xWrite(bytes(gap.end - gap.start), page_start + gap.start)
+
+
+def tree_page(data: bytes, is_first: bool) -> TreePage | None:
+    """The page with these bytes, to which a tree leads; None if it is damaged."""
+    page = TreePage(data, FILE_HEADER_BYTES if is_first else 0)
+    if page.kind not in TREE_PAGES or page.gap.start > len(data):
         return None
-    cells = int.from_bytes(page[header + 3 : header + 5], "big")
-    header_bytes = INTERIOR_HEADER_BYTES if kind in INTERIOR_PAGES else LEAF_HEADER_BYTES
-    # SQLite writes 0 for an offset of 65536.
-    end = int.from_bytes(page[header + 5 : header + 7], "big") or MAX_PAGE_BYTES
-    return Gap(start=header + header_bytes + CELL_POINTER_BYTES * cells, end=end)
+    return page

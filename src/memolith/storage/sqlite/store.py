@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 
 from memolith.errors import DiskFull, StoreBusy
+from memolith.private_files import make_private_folder
 from memolith.storage.sqlite.backup import FILE, Progress, copy_to_file, no_progress
 from memolith.storage.sqlite.connections import Connections, translated_errors
 from memolith.storage.sqlite.schema import migrate
@@ -41,7 +42,7 @@ class SqliteStore:
         self._connections = Connections(self.file, busy_s)
         self._facts = TenantFacts()
         with translated_errors():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(str(folder))
             with self._connections.borrow() as db:
                 migrate(db)
             self._connections.remember_file()
@@ -91,8 +92,10 @@ class SqliteStore:
                     if self._write_ahead_log_has_bytes():
                         # Somebody wrote in between, so the file is not complete yet.
                         continue
-                    blank_unused_bytes(self.file, db.pragma("page_size"))
-                    SqliteStatements(db).do("touch_database_id")
+                    statements = SqliteStatements(db)
+                    roots = [row.page for row in statements.rows("tree_roots")]
+                    blank_unused_bytes(self.file, db.pragma("page_size"), roots)
+                    statements.do("touch_database_id")
                 return _empty_write_ahead_log(db)
         return False
 

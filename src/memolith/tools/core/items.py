@@ -111,5 +111,5 @@ def overview(call: Call) -> Overview:
     return {
         "counts": call.engine.reading.count_by(call.caller, "kind"),
         "recent": [item_body(item) for item in newest.items],
-        "health": call.engine.maintenance.health(),
+        "health": call.engine.maintenance.health(call.caller.tenant),
     }

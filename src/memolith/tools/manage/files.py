@@ -1,7 +1,7 @@
 """List, show, delete and read files again."""
 
 from memolith.domain.blocks import block_data
-from memolith.engine.documents import FILES, FILES_NAMESPACE
+from memolith.engine.documents import FILES, FILES_NAMESPACE, file_facts
 from memolith.tools.arguments import ItemId, Limit
 from memolith.tools.call import Call
 from memolith.tools.lookup import find_item
@@ -28,7 +28,7 @@ def show_file(call: Call, *, memory_id: ItemId, limit: Limit = 20, offset: Offse
     item, blocks = call.engine.reading.read(call.caller, file.id)
     return {
         "file": file_body(item),
-        "summary": item.attributes["summary"],
+        "summary": file_facts(item).summary,
         "total": len(blocks),
         "chunks": [block_data(block) for block in blocks[offset : offset + limit]],
     }

@@ -6,15 +6,20 @@ from typing import Annotated
 from pydantic import Field
 
 from memolith.domain.items import Item
-from memolith.domain.queries import Condition
+from memolith.domain.queries import Condition, Hit
 from memolith.engine.context import cite
-from memolith.engine.documents import FILES
+from memolith.engine.documents import FILES, file_facts
 from memolith.errors import NotFound
 from memolith.tools.arguments import bare_id
 from memolith.tools.call import Call
 from memolith.tools.lookup import MAX_SHOWN_ID_LENGTH
 from memolith.tools.memorylake.dialect import memorylake
-from memolith.tools.memorylake.models import FetchedFile, FoundFilesResult, LakeMetadataResult
+from memolith.tools.memorylake.models import (
+    FetchedFile,
+    FoundFile,
+    FoundFilesResult,
+    LakeMetadataResult,
+)
 from memolith.tools.memorylake.parsed_query import ParsedQuery
 from memolith.tools.memorylake.views import file_body
 from memolith.tools.result_schema import Published, result_schema
@@ -73,18 +78,7 @@ def search_memory(call: Call, *, parsed_query: ParsedQuery) -> FoundFilesResult:
         "result": {
             "n": len(found.hits),
             "warnings": list(found.warnings),
-            "results": [
-                {
-                    "id": hit.item.id,
-                    "name": hit.item.title,
-                    "summary": hit.item.attributes["summary"],
-                    "type": hit.item.attributes["type"],
-                    "cite": cite(hit),
-                    "text": hit.passage.text[:MAX_FOUND_TEXT_LENGTH],
-                    "score": hit.score,
-                }
-                for hit in found.hits
-            ],
+            "results": [_found_file(hit) for hit in found.hits],
         }
     }
 
@@ -105,6 +99,19 @@ def fetch_memory(
     return fetched
 
 
+def _found_file(hit: Hit) -> FoundFile:
+    facts = file_facts(hit.item)
+    return {
+        "id": hit.item.id,
+        "name": hit.item.title,
+        "summary": facts.summary,
+        "type": facts.type,
+        "cite": cite(hit),
+        "text": hit.passage.text[:MAX_FOUND_TEXT_LENGTH],
+        "score": hit.score,
+    }
+
+
 def _count(call: Call, file_type: str) -> int:
     chosen = replace(FILES, where=(Condition("type", "eq", file_type),))
     return call.engine.reading.list_items(call.caller, chosen, limit=1).total
@@ -115,14 +122,15 @@ def _no_such_file(id: str) -> str:
 
 
 def _fetched_file(call: Call, item: Item) -> FetchedFile:
+    facts = file_facts(item)
     fetched: FetchedFile = {
         "id": item.id,
         "name": item.title,
-        "source_type": item.attributes["type"],
-        "summary": item.attributes["summary"],
+        "source_type": facts.type,
+        "summary": facts.summary,
         "presigned_url": call.engine.documents.url(item),
-        "warnings": item.attributes["warnings"],
+        "warnings": facts.warnings,
     }
-    if item.attributes["sheets"]:
-        fetched["sheet_names"] = item.attributes["sheets"]
+    if facts.sheets:
+        fetched["sheet_names"] = facts.sheets
     return fetched

@@ -3,11 +3,7 @@
 from typing import Annotated, NotRequired, TypedDict
 
 from memolith.domain.attributes import Json
-from memolith.tools.result_schema import OBJECTS, Published
-
-Text = Annotated[Json, Published({"type": "string"})]
-Count = Annotated[Json, Published({"type": "integer"})]
-Texts = Annotated[Json, Published({"items": {"type": "string"}, "type": "array"})]
+from memolith.tools.result_schema import OBJECTS
 
 
 class FileBody(TypedDict):
@@ -15,12 +11,12 @@ class FileBody(TypedDict):
 
     id: str
     name: str
-    type: Text
+    type: str
     num_chunks: int
-    num_figures: Count
-    num_tables: Count
-    sheet_names: NotRequired[Texts]
-    warnings: NotRequired[Texts]
+    num_figures: int
+    num_tables: int
+    sheet_names: NotRequired[list[str]]
+    warnings: NotRequired[list[str]]
 
 
 class LakeMetadata(TypedDict):
@@ -44,8 +40,8 @@ class FoundFile(TypedDict):
 
     id: str
     name: str
-    summary: Text
-    type: Text
+    summary: str
+    type: str
     cite: str
     text: str
     score: float
@@ -70,11 +66,11 @@ class FetchedFile(TypedDict):
 
     id: str
     name: str
-    source_type: Text
-    summary: Text
+    source_type: str
+    summary: str
     presigned_url: NotRequired[str | None]
-    sheet_names: NotRequired[Texts]
-    warnings: NotRequired[Texts]
+    sheet_names: NotRequired[list[str]]
+    warnings: NotRequired[list[str]]
 
 
 class Runner(TypedDict):
@@ -120,6 +116,6 @@ class ShownFile(TypedDict):
     """The result of `show_file`."""
 
     file: FileBody
-    summary: Text
+    summary: str
     chunks: Annotated[list[dict[str, Json]], OBJECTS]
     total: int

@@ -1,7 +1,6 @@
 """The keys of HTTP clients: making them, and the key of the person at this machine."""
 
 import hashlib
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from memolith.domain.ids import new_id
 from memolith.engine.validation import identifier
 from memolith.errors import InvalidInput
 from memolith.ports.client_keys import ClientKey, ClientKeys
+from memolith.private_files import close_to_others, open_private
 from memolith.tools.call import SCOPES
 
 KEY_PREFIX = "mlk_"
@@ -71,7 +71,7 @@ def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
     """
     path = folder / LOCAL_KEY_FILE
     if path.is_file():
-        path.chmod(0o600)
+        close_to_others(str(path))
         secret = path.read_text(encoding="utf-8", errors="replace").strip()
         record = keys.by_digest(digest(secret))
         if record is not None and not record.revoked:
@@ -79,7 +79,6 @@ def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
         # A new file: a program that has no business with the new key may hold the old one open.
         path.unlink()
     secret, _ = make_key(keys, now, NewKey("local", scopes=tuple(sorted(SCOPES))))
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
+    with open(path, "x", encoding="utf-8", opener=open_private) as file:
         file.write(secret + "\n")
     return secret
