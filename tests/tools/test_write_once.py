@@ -257,7 +257,7 @@ def test_a_call_made_through_one_door_is_answered_alike_through_another(
         over_mcp = anyio.run(answers_over_mcp, f"{url}/mcp", key, calls)
     assert over_rest == first
     assert over_mcp == {name: first[name] for name in over_mcp}
-    assert len(first) >= 40
+    assert len(first) >= 35
     assert len(over_mcp) >= 30
 
 
