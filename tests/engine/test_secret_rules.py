@@ -1,26 +1,34 @@
 """Every rule of rules.toml finds its examples and leaves its counter-examples alone."""
 
-import random
 import re
-import string
+import time
+from collections.abc import Callable
 
 import pytest
 
 from memolith.redaction.assignments import SecretMatch
+from memolith.redaction.checks import CHECKS
 from memolith.redaction.detector import find
 from memolith.redaction.rules import Rule, load_rules
+from memolith.redaction.rules_file import (
+    COMPILED_FILE,
+    RuleTable,
+    compiled_module,
+    read_rules,
+)
+from tests.secret_text import filled
 
-ALPHABETS = {
-    "alnum": string.ascii_letters + string.digits,
-    "hex": "0123456789abcdef",
-    "upper": string.ascii_uppercase + "234567",
-    "base64": string.ascii_letters + string.digits + "+/",
-    "urlsafe": string.ascii_letters + string.digits + "_-",
-}
-MADE_UP = re.compile(r"\{(alnum|hex|upper|base64|urlsafe):(\d+)\}")
-RULES = [*load_rules().tokens, *load_rules().contexts]
-EXAMPLES = [(rule, example) for rule in RULES for example in rule.examples]
-COUNTER_EXAMPLES = [text for rule in RULES for text in rule.counter_examples]
+FILE = read_rules()
+TABLES = [*FILE["tokens"], *FILE["contexts"]]
+LOADED = [*load_rules().tokens, *load_rules().contexts]
+EXAMPLES = [
+    (rule, example)
+    for rule, table in zip(LOADED, TABLES, strict=True)
+    for example in table["examples"]
+]
+HOSTILE_CHARS = 50_000
+HOSTILE_ROUNDS = 60
+COUNTER_EXAMPLES = [text for table in TABLES for text in table["counter_examples"]]
 
 
 def rule_id(value: object) -> str | None:
@@ -29,27 +37,26 @@ def rule_id(value: object) -> str | None:
     return None
 
 
-def made_up(placeholder: re.Match[str]) -> str:
-    """Characters that look random, with a capital, a digit and a small letter where they may."""
-    alphabet = ALPHABETS[placeholder[1]]
-    length = int(placeholder[2])
-    chance = random.Random(f"{placeholder[0]} {placeholder.start()}")
-    must_have = [
-        chance.choice([letter for letter in group if letter in alphabet] or alphabet)
-        for group in (string.ascii_uppercase, string.digits, string.ascii_lowercase)
-    ]
-    rest = [chance.choice(alphabet) for _ in range(length - len(must_have))]
-    return "".join([*rest, *must_have])
+def table_id(value: RuleTable) -> str:
+    return value["name"]
 
 
-def filled(example: str) -> str:
-    return MADE_UP.sub(made_up, example)
+def test_the_module_that_the_program_loads_is_made_from_the_file() -> None:
+    assert COMPILED_FILE.read_text(encoding="utf-8") == compiled_module(FILE), "run `make snap`"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=rule_id)
-def test_every_rule_has_an_example_and_a_hint(rule: Rule) -> None:
-    assert rule.examples
-    assert rule.hints
+@pytest.mark.parametrize("table", TABLES, ids=table_id)
+def test_every_rule_has_an_example_a_counter_example_and_a_hint(table: RuleTable) -> None:
+    assert table["examples"]
+    assert table["counter_examples"]
+    assert table["hints"]
+    assert table["finds"]
+    assert table.get("check", "random") in CHECKS
+
+
+@pytest.mark.parametrize("table", FILE["contexts"], ids=table_id)
+def test_the_hints_of_contexts_are_in_small_letters(table: RuleTable) -> None:
+    assert all(hint == hint.lower() for hint in table["hints"])
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=rule_id)
@@ -65,3 +72,40 @@ def test_a_rule_finds_the_marked_part_of_its_example(rule: Rule, example: str) -
 @pytest.mark.parametrize("text", COUNTER_EXAMPLES)
 def test_nothing_is_found_in_a_counter_example(text: str) -> None:
     assert find(filled(text)) == []
+
+
+def hostile_texts(hint: str) -> list[str]:
+    """What makes a careless pattern read the same characters again and again."""
+    return [
+        hint * (HOSTILE_CHARS // len(hint)),
+        hint + "a" * HOSTILE_CHARS,
+        hint + "aA1" * (HOSTILE_CHARS // 3),
+        f"{hint}aA1-" * (HOSTILE_CHARS // (len(hint) + 4)),
+        f"{hint}0_" * (HOSTILE_CHARS // (len(hint) + 2)),
+        f"{hint}eyJ." * (HOSTILE_CHARS // (len(hint) + 4)),
+        f"{hint} " * (HOSTILE_CHARS // (len(hint) + 1)),
+        hint + ("1 " * (HOSTILE_CHARS // 2)),
+        hint + "=" * HOSTILE_CHARS,
+        hint + "." * HOSTILE_CHARS,
+    ]
+
+
+def cpu_seconds(run: Callable[[], object]) -> float:
+    started = time.process_time()
+    run()
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize(("rule", "table"), list(zip(LOADED, TABLES, strict=True)), ids=rule_id)
+def test_a_rule_reads_a_hostile_text_about_as_quickly_as_a_harmless_one(
+    rule: Rule, table: RuleTable
+) -> None:
+    # The regex engine needs a few nanoseconds for a character, and a rule may look at each of them
+    # a few dozen times. A rule with a quadratic pattern takes hundreds of times as long.
+    harmless = "the quick brown fox jumps over the lazy dog " * (HOSTILE_CHARS // 44)
+    plain = re.compile(r"[a-z]{3,9} [a-z]{3,9} [A-Z]")
+    usual = cpu_seconds(lambda: [plain.search(harmless) for _ in range(HOSTILE_ROUNDS)])
+    rule.regex.search("compiled")
+    for hint in dict.fromkeys([table["hints"][0], table["hints"][-1]]):
+        for text in hostile_texts(hint):
+            assert cpu_seconds(lambda text=text: list(rule.matches(text))) < usual, text[:40]  # type: ignore[misc]

@@ -182,6 +182,7 @@ CONTEXTS = [
     ("DATABASE_URL=postgresql+asyncpg://app:§@localhost/app?ssl=1", MIXED, "url-password"),
     ("secret=mongodb+srv://u:§@c0.example.net/?w=1", HUMAN, "url-password"),
     ("machine example.com login bob password §", WORD, "password"),
+    ("card §", "4111 1111 1111 " + "1111", "card-number"),
     ("seed phrase: §", "ribbon castle ginger matrix velvet onion", "password"),
 ]
 
@@ -425,7 +426,7 @@ NEGATIVE = [
     "AK" + "IA" + "X" * 16,
     "cache-key-" + made_up(32, HEX),
     "eyJ is how every one of them begins",
-    "card 4111 1111 1111 1111",
+    "card 4111 1111 1111 1112",
     "docker run -u 1000:1000 curl",
     "primary_key = user_id2",
     "public_key: " + made_up(40),

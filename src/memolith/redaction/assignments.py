@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
+from memolith.redaction.checks import random
 from memolith.redaction.rules import load_rules
 
 MAX_WEIGHED_CHARS = 200
@@ -20,6 +21,12 @@ MIN_VALUE_CHARS = {"password": 4, "secret": 6, "token": 8, "aws-secret-key": 8}
 MAX_CHARS_BEFORE_KEY = 24
 """How far before the key words are looked at that tell whether it is about a credential."""
 
+MIN_BARE_TOKEN_CHARS = 20
+"""A token after nothing but a space, as in "the token 5f3a…", is at least this long."""
+
+MIN_ENV_KEY_CHARS = 16
+"""The value of an environment variable like `VENDOR_KEY` is at least this long."""
+
 KEY_OWNERS = (
     "api",
     "access",
@@ -32,13 +39,159 @@ KEY_OWNERS = (
     "shared",
     "admin",
     "app",
+    "application",
+    "subscription",
+    "server",
+    "service",
+    "license",
+    "licence",
+    "session",
+    "storage",
+    "write",
+    "hmac",
+    "jwt",
+    "cookie",
+    "webhook",
+    "bot",
+    "root",
+    "user",
+    "integration",
+    "ingest",
+    "deploy",
+    "wallet",
 )
 """A `key` is a secret if one of these words is directly before it."""
 
+HARMLESS_OWNERS = (
+    "public_",
+    "publishable_",
+    "anon_",
+    "primary_",
+    "foreign_",
+    "partition_",
+    "sort_",
+    "cache_",
+    "row_",
+    "idempotency_",
+    "object_",
+    "s3_",
+    "unique_",
+    "dedup_",
+    "lookup_",
+    "index_",
+    "site_",
+    "measurement_",
+    "routing_",
+    "group_",
+    "shard_",
+    "hash_",
+)
+"""What is before a `KEY` that opens nothing."""
 
-STEM = re.compile("pass|pw|secret|token|key|credential|kennwort|contrase|senha|пароль|密码|:_auth")
-"""How keys begin. The regex engine scans fastest for alternatives that each begin with a letter; a
-second pattern then looks closer."""
+VENDORS = (
+    "datadog",
+    "mistral",
+    "cohere",
+    "together",
+    "deepgram",
+    "assemblyai",
+    "wandb",
+    "algolia",
+    "fastly",
+    "cloudflare",
+    "heroku",
+    "railway",
+    "linode",
+    "hetzner",
+    "vultr",
+    "ovh",
+    "ibm",
+    "twilio",
+    "plaid",
+    "pagerduty",
+    "opsgenie",
+    "rollbar",
+    "bugsnag",
+    "amplitude",
+    "segment",
+    "mixpanel",
+    "splunk",
+    "zendesk",
+    "asana",
+    "trello",
+    "todoist",
+    "codecov",
+    "snyk",
+    "travis",
+    "jenkins",
+    "gitea",
+    "okta",
+    "auth0",
+    "mailjet",
+    "mailgun",
+    "postmark",
+    "pusher",
+    "vonage",
+    "infura",
+    "alchemy",
+    "etherscan",
+    "binance",
+    "kraken",
+    "serpapi",
+    "serper",
+    "exa",
+    "giphy",
+    "steam",
+    "dropbox",
+    "zoom",
+    "paypal",
+    "braintree",
+    "azure",
+    "openai",
+    "anthropic",
+    "gemini",
+    "google",
+    "aws",
+    "stripe",
+    "github",
+    "gitlab",
+    "slack",
+    "discord",
+    "elastic",
+    "redis",
+    "snowflake",
+    "confluent",
+    "kafka",
+    "unsplash",
+    "bitly",
+)
+"""A `key` is a secret after the name of a vendor, too: most of these have keys without a prefix."""
+
+
+STEMS = (
+    "pass",
+    "pw",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "kennwort",
+    "contrase",
+    "senha",
+    "parol",
+    "wachtwoord",
+    "hasło",
+    "heslo",
+    "lösenord",
+    "пароль",
+    "密码",
+    "密碼",
+    "パスワード",
+    "비밀번호",
+    ":_auth",
+)
+"""How keys begin. Most texts have none of them, and looking for a plain word is quick; a pattern
+then looks closer."""
 
 
 class SecretMatch(NamedTuple):
@@ -50,11 +203,12 @@ class SecretMatch(NamedTuple):
 
 
 class _Patterns:
-    """The patterns of keys, separators and values."""
+    """The patterns of keys, separators and values, each compiled at its first use."""
 
-    def __init__(self) -> None:
-        owned = "|".join(f"(?<={owner})|(?<={owner}[ _-])" for owner in KEY_OWNERS)
-        self.key = re.compile(rf"""(?x)
+    @cached_property
+    def key(self) -> re.Pattern[str]:
+        """The words that say that a secret follows."""
+        return re.compile(r"""(?x)
             (?P<aws_secret_key>secret[ _-]?access[ _-]?key)
           | (?P<password>
                 pass(?:word|wort|wd|phrase|code)
@@ -62,22 +216,36 @@ class _Patterns:
               | (?<![a-z])pass(?=\\?["']?\s?[:=]\s?\\?["'])
               | pwd
               | (?<![a-z])pw(?![a-z])
-              | kennwort | contraseña | senha | (?<=mot[ ]de[ ])passe | пароль | 密码
+              | kennwort | contraseña | senha | (?<=mot[ ]de[ ])passe | пароль | 密[码碼]
+              | parola | wachtwoord | hasło | heslo | lösenord | パスワード | 비밀번호
             )
-          | (?P<secret>secret(?:[ _-]?key)? | credentials? | (?:{owned})key)
+          | (?P<secret>secret(?:[ _-]?key)? | credentials?)
           | (?P<token>token|:_auth)
+          | (?P<key>key(?![a-z]))
         """)
+
+    @cached_property
+    def no_credential(self) -> re.Pattern[str]:
+        """What is before a word that is about something else."""
         # The tokens of pages and language models are no credentials, nor is a part of a resource
         # name with many colons.
-        self.no_credential = re.compile(
+        return re.compile(
             r"""(?x)(?:
                 (?:page|next|sync|cancell?ation|continuation|pad|eos|bos|unk|sep|cls|mask
                   |public.?key)[ _.-]?
               | :[\w*-]*:
             )\Z"""
         )
-        self.command_line_flag = re.compile(r"--[a-z-]*\Z")
-        self.separator = re.compile(r"""(?xi)
+
+    @cached_property
+    def command_line_flag(self) -> re.Pattern[str]:
+        """The beginning of an option."""
+        return re.compile(r"--[a-z-]*\Z")
+
+    @cached_property
+    def separator(self) -> re.Pattern[str]:
+        """What is between a key and its value."""
+        return re.compile(r"""(?xi)
             # The rest of the key: DB_PASSWORD_PROD.
             (?:[_-]?(?:\d{1,2}|prod|production|dev|staging|test|live|base|value|old|new|root|admin)
                (?![a-z]))?
@@ -103,9 +271,13 @@ class _Patterns:
                 )
             )
         """)
+
+    @cached_property
+    def value(self) -> re.Pattern[str]:
+        """A value with or without quotes."""
         # Punctuation ends a bare value only where something else begins after it: passwords hold
         # commas and dots, too.
-        self.value = re.compile(r"""(?xs)
+        return re.compile(r"""(?xs)
             [bfru]{0,2}
             (?:
                 \\"(?P<escaped>(?:[^"\\\n]|\\[^"\n])++)\\"
@@ -127,21 +299,51 @@ class _Patterns:
                 )++
             )
         """)
-        self.code = re.compile(
+
+    @cached_property
+    def code(self) -> re.Pattern[str]:
+        """A bare value that is code."""
+        return re.compile(
             r"[$A-Za-z_][\w.:>-]*[(\[{]|[&*!][A-Za-z_]+\Z|[A-Z][a-z]+(?:[A-Z][a-z]+)+\Z"
         )
-        self.strong = re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
-        self.ordinary_word = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
-        self.line_end = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
-        self.prose = re.compile(
+
+    @cached_property
+    def strong(self) -> re.Pattern[str]:
+        """A value with a letter, and a digit or a sign."""
+        return re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
+
+    @cached_property
+    def token(self) -> re.Pattern[str]:
+        """A value with the characters of tokens only."""
+        return re.compile(r"(?a)[\w+/~-]+={0,2}")
+
+    @cached_property
+    def ordinary_word(self) -> re.Pattern[str]:
+        """A value that is a word or a number."""
+        return re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
+
+    @cached_property
+    def line_end(self) -> re.Pattern[str]:
+        """What is after a value at the end of its line."""
+        return re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
+
+    @cached_property
+    def prose(self) -> re.Pattern[str]:
+        """A word that only sentences have."""
+        return re.compile(
             r"(?i)(?<!\S)"
             r"(?:the|is|are|be|of|to|your?|must|enter|for|and|or|not|it|an?|in|with|was)\s"
         )
 
 
 @cache
+def _stem_pattern(stems: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(stems))
+
+
+@cache
 def _patterns() -> _Patterns:
-    """The patterns, compiled when a text first has a key: that takes 5 ms."""
+    """The patterns; compiling them all takes 5 ms, and few texts need all."""
     return _Patterns()
 
 
@@ -154,6 +356,8 @@ class _Assignment(NamedTuple):
 
     @property
     def kind(self) -> str:
+        if self.key.lastgroup == "key":
+            return "secret"
         return str(self.key.lastgroup).replace("_", "-")
 
     @property
@@ -186,12 +390,15 @@ def find_assigned(text: str, lowered: str) -> Iterator[SecretMatch]:
 
     `lowered` is the text in lower case, with the same positions.
     """
+    stems = tuple([stem for stem in STEMS if stem in lowered])
+    if not stems:
+        return
     end_of_last = 0
-    for stem in STEM.finditer(lowered):
+    for stem in _stem_pattern(stems).finditer(lowered):
         if stem.start() < end_of_last:
             continue
         key = _patterns().key.match(lowered, stem.start())
-        if key is None:
+        if key is None or not _opens_something(text, key):
             continue
         assignment = _assignment(text, lowered, key)
         if assignment is not None and _is_secret(text, assignment):
@@ -221,11 +428,44 @@ def _assignment(text: str, lowered: str, key: re.Match[str]) -> _Assignment | No
     value = patterns.value.match(text, separator.end())
     if value is None:
         return None
-    # A space alone assigns a bare value on the command line only: `--password hunter2`.
-    is_word_after_word = separator["loose"] == " " and value["bare"] is not None
-    if is_word_after_word and not patterns.command_line_flag.search(lowered, start, key.start()):
-        return None
-    return _Assignment(key, separator, value)
+    assignment = _Assignment(key, separator, value)
+    # A space alone assigns a bare value on the command line only: `--password hunter2`. Elsewhere
+    # the value must look like a token.
+    if separator["loose"] != " " or not assignment.is_bare:
+        return assignment
+    if patterns.command_line_flag.search(lowered, start, key.start()):
+        return assignment
+    return assignment if _is_bare_token(assignment) else None
+
+
+def _is_bare_token(assignment: _Assignment) -> bool:
+    """Whether a word after a key is a token by its own look, as in "the api key 5f3a… works"."""
+    secret = assignment.secret
+    if assignment.kind == "password" or len(secret) < MIN_BARE_TOKEN_CHARS:
+        return False
+    return _patterns().token.fullmatch(secret) is not None and random(secret, 0, len(secret))
+
+
+def _opens_something(text: str, key: re.Match[str]) -> bool:
+    """Whether the key is about a credential; a bare `key` is only with the right word before it."""
+    return key.lastgroup != "key" or _has_owner(key) or _is_env_key(text, key)
+
+
+def _has_owner(key: re.Match[str]) -> bool:
+    """Whether the word before `key` says that it opens something: `api_key`, "datadog key"."""
+    before = key.string[max(0, key.start() - MAX_CHARS_BEFORE_KEY) : key.start()]
+    if before and before[-1] in " _-":
+        before = before[:-1]
+    return before.endswith(KEY_OWNERS + VENDORS)
+
+
+def _is_env_key(text: str, key: re.Match[str]) -> bool:
+    """Whether the key ends the name of an environment variable like `VENDOR_KEY`."""
+    start = key.start()
+    if not text[start : key.end()].isupper() or not text.endswith("_", 0, start):
+        return False
+    before = key.string[max(0, start - MAX_CHARS_BEFORE_KEY) : start]
+    return not before.endswith(HARMLESS_OWNERS)
 
 
 def _is_secret(text: str, assignment: _Assignment) -> bool:
@@ -238,9 +478,19 @@ def _is_secret(text: str, assignment: _Assignment) -> bool:
         return False
     if _is_no_value(assignment) or _is_harmless(secret):
         return False
+    if assignment.key.lastgroup == "key" and not _has_owner(assignment.key):
+        return _is_env_value(assignment)
     if _patterns().strong.match(secret):
         return True
     return _is_secret_word(text, assignment)
+
+
+def _is_env_value(assignment: _Assignment) -> bool:
+    """Whether the value of a variable like `VENDOR_KEY` looks random."""
+    secret = assignment.secret
+    if assignment.is_loose or len(secret) < MIN_ENV_KEY_CHARS:
+        return False
+    return random(secret, 0, len(secret))
 
 
 def _is_no_value(assignment: _Assignment) -> bool:

@@ -3,8 +3,9 @@
 rules.toml says what secrets look like; assignments.py finds the values of words like `password`.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from memolith.redaction.assignments import SecretMatch, find_assigned, stands_in
 from memolith.redaction.rules import Rule, load_rules
@@ -19,16 +20,31 @@ sure that redaction ends."""
 MIN_TOKEN_CHARS = 20
 """No vendor issues a shorter token, so shorter words are not compared with the token rules."""
 
+NO_TOKEN = re.compile(r"""["'`(){}\[\]<>,;*\s]+""")
+"""What is between tokens: none has these characters in it."""
+
+BEFORE_SEPARATOR = re.compile("[_.-](?<=(...).)")
+"""The three characters before each separator: one pass over a text rules out most prefixes."""
+
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+"""Characters without width that pages and chats put into long words, also into tokens."""
+
+INVISIBLE_CHARACTER = re.compile(f"[{INVISIBLE}]")
+
 GENERAL_KINDS = ("password", "secret", "token")
 """Where two secrets overlap, the result gets the other kind, which says more."""
 
 
 def find(text: str) -> list[SecretMatch]:
     """Return the secrets in a text, in order and without overlap."""
-    # This letter alone becomes two in lower case, and positions in both texts must agree.
-    lowered = text.replace("İ", "i").lower()
-    matches = [*_find_by_rules(text, lowered), *find_assigned(text, lowered)]
-    return _merge_overlapping(matches)
+    if text.isascii() or INVISIBLE_CHARACTER.search(text) is None:
+        return _find_visible(text)
+    visible = [place for place, character in enumerate(text) if character not in INVISIBLE]
+    matches = _find_visible(INVISIBLE_CHARACTER.sub("", text))
+    return [
+        SecretMatch(match.kind, visible[match.start], visible[match.end - 1] + 1)
+        for match in matches
+    ]
 
 
 def redact(text: str) -> tuple[str, dict[str, int]]:
@@ -43,21 +59,56 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
     return text, dict(counts)
 
 
+def _find_visible(text: str) -> list[SecretMatch]:
+    # This letter alone becomes two in lower case, and positions in both texts must agree.
+    lowered = text.replace("İ", "i").lower()
+    matches = [*_find_by_rules(text, lowered), *find_assigned(text, lowered)]
+    return _merge_overlapping(matches)
+
+
 def _find_by_rules(text: str, lowered: str) -> Iterator[SecretMatch]:
-    for rule in _candidate_rules(text, lowered):
+    for rule in (*_candidate_tokens(text), *_candidate_contexts(lowered)):
         for start, end in rule.spans(text):
             if not stands_in(text[start:end]):
                 yield SecretMatch(rule.name, start, end)
 
 
-def _candidate_rules(text: str, lowered: str) -> list[Rule]:
-    """The rules that may find something in the text."""
+def _candidate_tokens(text: str) -> list[Rule]:
+    """The rules of tokens that may find something in the text, in the order of the file."""
+    words = _long_words(text)
+    if not words:
+        return []
     rules = load_rules()
-    words = " ".join([word for word in text.split() if len(word) >= MIN_TOKEN_CHARS])
-    # Dictionaries, because two hints of a rule may occur, and the order must not change.
-    tokens = dict.fromkeys([rule for hint, rule in rules.token_hints if hint in words])
-    contexts = dict.fromkeys([rule for hint, rule in rules.context_hints if hint in lowered])
-    return [*(rule for rule in tokens if rule.regex.search(words)), *contexts]
+    places = _hinted(words, rules.other_hints)
+    for ending in rules.hints_by_ending.keys() & set(BEFORE_SEPARATOR.findall(words)):
+        places |= {place for hint, place in rules.hints_by_ending[ending] if hint in words}
+    candidates = [rules.tokens[place] for place in sorted(places)]
+    return [rule for rule in candidates if any(rule.matches(words))]
+
+
+def _long_words(text: str) -> str:
+    """The words that are long enough for a token; most texts have none."""
+    long_words = [word for word in text.split() if len(word) >= MIN_TOKEN_CHARS]
+    if not long_words:
+        return ""
+    parts = NO_TOKEN.split(" ".join(long_words))
+    return " ".join([part for part in parts if len(part) >= MIN_TOKEN_CHARS])
+
+
+def _candidate_contexts(lowered: str) -> list[Rule]:
+    """The rules of contexts that may find something in the text, in the order of the file."""
+    rules = load_rules()
+    places = _hinted(lowered, rules.context_hints)
+    return [rules.contexts[place] for place in sorted(places)]
+
+
+def _hinted(text: str, hints: Mapping[str, Sequence[tuple[str, int]]]) -> set[int]:
+    """The places of the rules of which a hint is in the text."""
+    places: set[int] = set()
+    for needed, group in hints.items():
+        if needed in text:
+            places.update([place for hint, place in group if hint in text])
+    return places
 
 
 def _merge_overlapping(matches: list[SecretMatch]) -> list[SecretMatch]:

@@ -1,58 +1,88 @@
-"""The rules of rules.toml, read at the first use."""
+"""The rules that find secrets, loaded at the first use."""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache, cached_property
-from pathlib import Path
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
-RULES_FILE = Path(__file__).with_name("rules.toml")
+from memolith.redaction.checks import CHECKS
 
+NOT_INSIDE_A_WORD = r"(?:(?<![\w-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+"""What is before a token that stands alone: no word, unless it is the end of an escape sequence."""
 
-class RuleTable(TypedDict):
-    """A rule as the file has it."""
+MAX_GLUED_CHARS = 24
+"""How long a word may be to which a token is glued.
 
-    name: str
-    finds: str
-    hints: list[str]
-    pattern: str
-    examples: list[str]
-    counter_examples: NotRequired[list[str]]
+Every prefix turns up by chance in a long random text, such as an encoded picture, so that no token
+is looked for inside one.
+"""
+
+NOT_INSIDE_A_LONG_WORD = rf"(?<![\w-]{{{MAX_GLUED_CHARS}}})"
+
+if TYPE_CHECKING:
+    from memolith.redaction.compiled_rules import CompiledRule, Hint
 
 
 class Rule:
     """One kind of secret and the pattern that finds it."""
 
-    def __init__(
-        self,
-        name: str,
-        hints: Sequence[str],
-        pattern: str,
-        examples: Sequence[str],
-        counter_examples: Sequence[str],
-    ) -> None:
-        self.name = name
-        self.hints = hints
-        self.pattern = pattern
-        self.examples = examples
-        self.counter_examples = counter_examples
+    def __init__(self, compiled: CompiledRule, is_token: bool) -> None:
+        self.name, self.pattern, self.alone, check, self._prefixes = compiled
+        self.is_token = is_token
+        self._check = CHECKS[check] if check else None
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
         """The pattern, compiled when a text first has one of the hints."""
-        return re.compile(self.pattern)
+        if not self.is_token:
+            return re.compile(self.pattern)
+        if not self.alone and self._prefixes:
+            return re.compile(f"(?a:{NOT_INSIDE_A_LONG_WORD}{self.pattern})")
+        # Without a prefix, the engine finds the first characters of a pattern quickly only if
+        # nothing stands before them. Such a pattern says itself what must not be before it.
+        if not self.alone:
+            return re.compile(f"(?a:{self.pattern})")
+        return re.compile(rf"(?a:{NOT_INSIDE_A_WORD}(?:{self.pattern})(?![A-Za-z0-9]))")
+
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches of the pattern, which may not be secrets yet."""
+        if not self._prefixes:
+            yield from self.regex.finditer(text)
+        # Looking for a plain text is far quicker than trying the pattern everywhere.
+        for prefix in self._prefixes:
+            start = text.find(prefix)
+            while start >= 0:
+                match = self.regex.match(text, start)
+                if match is None:
+                    start = text.find(prefix, start + 1)
+                else:
+                    yield match
+                    start = text.find(prefix, match.end())
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where the secrets begin and end: the group that matched, or the whole match."""
-        for match in self.regex.finditer(text):
-            yield match.span(match.lastindex or 0)
+        for match in self.matches(text):
+            start, end = match.span(match.lastindex or 0)
+            if self._is_secret(text, start, end):
+                yield start, end
+
+    def _is_secret(self, text: str, start: int, end: int) -> bool:
+        if self._check is not None and not self._check(text, start, end):
+            return False
+        if not self.is_token:
+            return True
+        # Small letters without a digit are the words of an identifier.
+        secret = text[start:end]
+        return not secret.islower() or any(character.isdigit() for character in secret)
 
 
 class HarmlessValues:
     """Values that are no secrets, although they are assigned to a word like `password`."""
 
     def __init__(
-        self, words: Sequence[str], placeholders: Sequence[str], references: Sequence[str]
+        self, words: tuple[str, ...], placeholders: tuple[str, ...], references: tuple[str, ...]
     ) -> None:
         self.words = frozenset(words)
         self._placeholders = placeholders
@@ -70,50 +100,31 @@ class HarmlessValues:
 
 
 class Rules(NamedTuple):
-    """All rules of the file."""
+    """All rules, and the plain words that tell which of them are worth trying on a text."""
 
     tokens: list[Rule]
     contexts: list[Rule]
-    token_hints: list[tuple[str, Rule]]
-    """Each hint with its rule, in one flat list: every text that is written goes through it."""
-    context_hints: list[tuple[str, Rule]]
+    hints_by_ending: dict[str, tuple[Hint, ...]]
+    other_hints: dict[str, tuple[Hint, ...]]
+    context_hints: dict[str, tuple[Hint, ...]]
     harmless: HarmlessValues
 
 
 @cache
 def load_rules() -> Rules:
-    """Read the file once; a program that never writes a text does not read it at all."""
-    # tomllib takes 4 ms to import, which a hook that only searches must not pay.
-    import tomllib
+    """Load the rules once; a program that never writes a text does not load them at all."""
+    # The module is large, and a hook that only searches must not pay for it.
+    from memolith.redaction import compiled_rules
 
-    document = tomllib.loads(RULES_FILE.read_text(encoding="utf-8"))
-    tokens = [_token_rule(table) for table in document["tokens"]]
-    contexts = [_rule(table) for table in document["contexts"]]
     return Rules(
-        tokens=tokens,
-        contexts=contexts,
-        token_hints=_hints(tokens),
-        context_hints=_hints(contexts),
-        harmless=HarmlessValues(**document["harmless"]),
+        tokens=[Rule(rule, is_token=True) for rule in compiled_rules.TOKENS],
+        contexts=[Rule(rule, is_token=False) for rule in compiled_rules.CONTEXTS],
+        hints_by_ending=compiled_rules.HINTS_BY_ENDING,
+        other_hints=compiled_rules.OTHER_HINTS,
+        context_hints=compiled_rules.CONTEXT_HINTS,
+        harmless=HarmlessValues(
+            compiled_rules.HARMLESS_WORDS,
+            compiled_rules.HARMLESS_PLACEHOLDERS,
+            compiled_rules.HARMLESS_REFERENCES,
+        ),
     )
-
-
-def _rule(table: RuleTable) -> Rule:
-    return Rule(
-        name=table["name"],
-        hints=table["hints"],
-        pattern=table["pattern"],
-        examples=table["examples"],
-        counter_examples=table.get("counter_examples", []),
-    )
-
-
-def _token_rule(table: RuleTable) -> Rule:
-    """A rule whose match must not stand inside a longer word."""
-    rule = _rule(table)
-    rule.pattern = rf"(?a)(?<![A-Za-z0-9])(?:{rule.pattern})(?![A-Za-z0-9])"
-    return rule
-
-
-def _hints(rules: list[Rule]) -> list[tuple[str, Rule]]:
-    return [(hint, rule) for rule in rules for hint in rule.hints]
