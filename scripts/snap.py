@@ -187,11 +187,36 @@ REST_PATHS = {
     "GET /files/content": "download a stored file with a signed URL from `fetch_memory`; "
     "needs no key",
     "GET /health": "whether the server works; needs no key",
-    "GET /metrics": "metrics for Prometheus",
+    "GET /metrics": "metrics for Prometheus: those of your tenant, or of all tenants for an admin "
+    "of the tenant `local`",
     "GET /openapi.json": "the REST API as OpenAPI",
     "GET /docs": "the REST API as a page for people",
     "GET /.well-known/oauth-protected-resource": "where to get tokens, if an issuer is set",
 }
+
+LIMITS_SECTION = (
+    "## Limits of a key",
+    "",
+    "No key can take the server away from others. Each limit is a [setting](settings.md):",
+    "",
+    "- `calls_per_key` calls of a key run at a time, and others wait for them. Files and code "
+    "runners have threads of their own, and so have `/health` and the check of keys.",
+    "- A key with `requests_per_key` requests in progress, or more than 20 uploads or runner calls "
+    "running and waiting, gets the status 429 and the header `Retry-After`.",
+    "- One MCP session too many (`sessions_per_key`) ends the session of the same key that was not "
+    "used for longest. One event stream too many (`streams_per_key`) is refused.",
+    "- A client that does not send its headers in `head_s` seconds, or stops for `body_pause_s` "
+    "seconds in the middle of a request or of reading an answer, is disconnected.",
+    "- All keys of a tenant together have at most half of the threads, four times the requests "
+    "and streams of one key, and ten times its sessions.",
+    "",
+    "## Tokens",
+    "",
+    "A token of the issuer (`oauth_issuer`) stands for its subject in the tenant that the claim "
+    "`tenant` or `org_id` names. A token that names no tenant belongs to the tenant in "
+    "`oauth_tenant`; if that is empty, each subject is a tenant of its own. No token stands for "
+    "`local`, the tenant of the owner of the machine, unless `oauth_tenant` is `local`.",
+)
 
 
 def rest_page() -> str:
@@ -207,6 +232,7 @@ def rest_page() -> str:
         "|---|---|",
     ]
     lines += [f"| {path} | {what} |" for path, what in REST_PATHS.items()]
+    lines += ["", *LIMITS_SECTION]
     return "\n".join(lines) + "\n"
 
 

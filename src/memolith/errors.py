@@ -13,7 +13,7 @@ MemolithError                 500  internal_error
 │   ├── AlreadyExists         409  already_exists
 │   └── NotUndoable           409  not_undoable
 ├── TooLarge                  413  too_large
-├── RateLimited               429  rate_limited
+├── RateLimited               429  rate_limited        try again after 1 s
 ├── Unavailable               503  unavailable
 │   ├── StoreBusy             503  store_busy          try again after 1 s
 │   ├── StoreReadOnly         503  store_read_only
@@ -147,6 +147,19 @@ class RateLimited(MemolithError):
 
     type = "rate_limited"
     status = 429
+    retry_s = 1
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        field: str | None = None,
+        id: str | None = None,
+        value: object = None,
+        retry_s: int = 1,
+    ) -> None:
+        super().__init__(message, field=field, id=id, value=value)
+        self.retry_s = retry_s
 
 
 class Unavailable(MemolithError):

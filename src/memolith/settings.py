@@ -192,13 +192,59 @@ class Settings(BaseModel):
         description="the address at which clients reach the server; empty: host and port",
     )
     calls_per_minute: int = Field(6000, ge=1, description="the most calls per minute with one key")
+    requests_per_key: int = Field(
+        100,
+        ge=1,
+        description="the most requests of one key that are in progress at a time; more are refused",
+    )
+    calls_per_key: int = Field(
+        8,
+        ge=1,
+        description="the most calls of one key that run at a time; others wait for them",
+    )
+    files_per_key: int = Field(
+        4,
+        ge=1,
+        description="the most files of one key that are received and read at a time",
+    )
+    sessions_per_key: int = Field(
+        100,
+        ge=1,
+        description="the most MCP sessions of one key; a new one ends the oldest",
+    )
+    streams_per_key: int = Field(
+        100,
+        ge=1,
+        description="the most event streams of one key that are open at a time",
+    )
     body_bytes: int = Field(4_194_304, ge=1024, description="the largest request, in bytes")
+    head_s: float = Field(
+        10.0,
+        gt=0,
+        description="how long a client may take to send the headers of a request, in seconds",
+    )
+    body_pause_s: float = Field(
+        30.0,
+        gt=0,
+        description="how long a client may stop in the middle of a request or of reading an "
+        "answer, in seconds",
+    )
+    idle_connections: int = Field(
+        500,
+        ge=1,
+        description="the most connections without a request; a new one closes the oldest",
+    )
     oauth_issuer: str = Field("", description="the issuer of OAuth tokens; empty: keys only")
     oauth_audience: str = Field(
         "",
         description="the audience that tokens must name: the public URL of this server",
     )
     oauth_jwks_url: str = Field("", description="where the issuer publishes its keys")
+    oauth_tenant: str = Field(
+        "",
+        description="the tenant of tokens that name none in `tenant` or `org_id`; empty: each "
+        "subject is a tenant of its own",
+    )
 
     # Files that are ingested.
     files: str = Field(

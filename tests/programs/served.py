@@ -16,7 +16,7 @@ import uvicorn
 from memolith.bootstrap import App, open_app
 from memolith.doors.http.app import build
 from memolith.doors.http.auth.keys import NewKey, local_key, make_key
-from memolith.doors.http.server import listen
+from memolith.doors.http.server import listen, server_config
 from memolith.settings import Settings
 from tests.programs.children import TIMEOUT_S, Child
 
@@ -187,15 +187,7 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
     """The same server in a thread of the test, which starts at once."""
     app = open_app(Settings(data=folder, embedder="none", **settings))
     listener = listen("127.0.0.1", 0)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            build(app, read_only=read_only),
-            log_config=None,
-            lifespan="on",
-            access_log=False,
-            timeout_graceful_shutdown=2,
-        )
-    )
+    server = uvicorn.Server(server_config(build(app, read_only=read_only), app.settings, 2))
     running = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     running.start()
     served = Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, [])

@@ -152,6 +152,8 @@ def test_lists_and_calls_go_by_the_scopes_of_the_key(url: str, mode: str) -> Non
         assert [tool.name for tool in (await client.list_tools()).tools] == [
             "get_note",
             "list_notes",
+            # One of its actions reads.
+            "saved_prompts",
             "coded_fail",
         ]
         refused = await client.call_tool("add_note", {"text": "x"})

@@ -197,6 +197,29 @@ def test_nobody_reaches_the_data_of_another_user_or_tenant(served: Served) -> No
     assert word in served.tool("fetch", {"ids": [id]}, ada).text
 
 
+def test_the_metrics_tell_of_other_tenants_only_to_the_admin_of_the_machine(
+    tmp_path: Path,
+) -> None:
+    with thread(tmp_path) as served:
+        ada = served.key("ada", "acme")
+        bob = served.key("bob", "other", "read", "write", "admin")
+        assert served.tool("remember", {"content": "of Ada"}, ada).status_code == 200
+        assert served.tool("overview", {}, bob).status_code == 200
+        by_ada = 'memolith_calls_total{tool="remember",outcome="ok"} 1'
+        by_bob = 'memolith_calls_total{tool="overview",outcome="ok"} 1'
+        pending = "memolith_embeddings_pending 1"
+        shown = {
+            key: served.ask("GET", "/metrics", key).text.splitlines()
+            for key in (ada, bob, served.key(), served.admin)
+        }
+        for key, expected in zip(shown, ([0], [1], [], [0, 1]), strict=True):
+            for number, line in enumerate((by_ada, by_bob)):
+                assert (line in shown[key]) == (number in expected)
+        is_embedded = pending in shown[served.admin]
+        assert (pending in shown[ada]) == is_embedded
+        assert pending not in shown[bob]
+
+
 # Where requests come from and what they look like
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memolith.doors.http.auth.keys import digest
 from tests.programs.children import wait_for
 from tests.programs.issuer import AUDIENCE, SmallIssuer
 from tests.programs.served import Served, thread
@@ -36,6 +37,32 @@ def test_a_token_of_the_issuer_stands_for_its_subject(guarded: Served, issuer: S
     assert "remember" not in guarded.listed(issuer.token(scope="read profile"))
     assert guarded.is_well()
     assert issuer.asked == 1
+
+
+def test_a_token_without_a_tenant_is_not_the_owner_of_the_machine(
+    tmp_path: Path, guarded: Served, issuer: SmallIssuer
+) -> None:
+    of_owner = guarded.tool("remember", {"content": "of the owner"}).json()["id"]
+    # Whoever has the scope admin sees all that belongs to their tenant.
+    every = "read write admin run"
+    for claims in ({"sub": "local"}, {"sub": "ada"}, {"tenant": ""}, {"org_id": None}):
+        token = issuer.token(scope=every, **claims)
+        assert guarded.tool("fetch", {"ids": [of_owner]}, token).status_code == 404
+        assert of_owner not in guarded.tool("overview", {}, token).text
+    # Nor does it share a tenant with other subjects, or become the owner by naming their tenant.
+    by_ada = {"content": "of Ada"}
+    of_ada = guarded.tool("remember", by_ada, issuer.token(scope=every)).json()["id"]
+    eve = issuer.token(sub="eve", scope=every)
+    assert guarded.tool("fetch", {"ids": [of_ada]}, eve).status_code == 404
+    own = f"subject-{digest('ada')}"
+    for tenant in ("local", own):
+        assert guarded.tool("overview", {}, issuer.token(tenant=tenant)).status_code == 403
+    with thread(tmp_path, **issuer.settings, oauth_tenant="acme") as server:
+        id = server.tool("remember", by_ada, issuer.token()).json()["id"]
+        for claims in ({"sub": "eve"}, {"sub": "eve", "tenant": "acme"}):
+            token = issuer.token(scope=every, **claims)
+            assert server.tool("fetch", {"ids": [id]}, token).status_code == 200
+        assert server.tool("fetch", {"ids": [id]}).status_code == 404
 
 
 def test_forged_tokens_are_refused_with_the_way_to_a_good_one(

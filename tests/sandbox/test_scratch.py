@@ -15,9 +15,9 @@ from memolith.sandbox.linux import LinuxSandbox
 from memolith.sandbox.scratch import (
     MAX_SCRATCH_DEPTH,
     MAX_SCRATCH_FILES,
-    process_scratch_usage,
+    ScratchUsage,
+    SharedScratch,
     remove_folder,
-    scratch_usage,
 )
 
 if sys.platform != "linux":
@@ -30,6 +30,21 @@ DEEPER_THAN_A_PATH_IS_LONG = 3000
 MEGABYTE = 1 << 20
 DEAD_PID = 1 << 22
 """No process has this number: the kernel gives none beyond it."""
+
+
+def scratch_usage(folder: str) -> ScratchUsage:
+    """What lies in a folder that this process has nothing to do with."""
+    opened = [os.fstat(int(name)) for name in os.listdir("/proc/self/fd") if is_open(int(name))]
+    ours = frozenset((status.st_dev, status.st_ino) for status in opened)
+    return SharedScratch(folder, os.getpid(), ours, max_file_mb=0).usage()
+
+
+def is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def nest(folder: Path, depth: int, name: str = "d") -> int:
@@ -135,11 +150,11 @@ def test_folders_are_counted_like_files(tmp_path: Path) -> None:
 
 def test_unlinked_files_count_while_they_are_open_or_mapped(tmp_path: Path) -> None:
     def usage() -> tuple[int, int]:
-        found = process_scratch_usage(str(tmp_path), os.getpid(), known, max_file_mb=7)
+        found = SharedScratch(str(tmp_path), os.getpid(), known, max_file_mb=7).usage()
         return found.files - before.files, found.size_mb - before.size_mb
 
     known: frozenset[tuple[int, int]] = frozenset()
-    before = process_scratch_usage(str(tmp_path), os.getpid(), known, max_file_mb=7)
+    before = SharedScratch(str(tmp_path), os.getpid(), known, max_file_mb=7).usage()
     path = tmp_path / "gone"
     with path.open("w+b") as file:
         file.write(bytes(3 * MEGABYTE))

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+MACHINE_TENANT = "local"
+"""The tenant of whoever owns this machine: of the command line, of stdio and of the local key."""
+
 
 class Audience(StrEnum):
     """Who may see an item beside its owner."""
@@ -20,7 +23,7 @@ class Caller:
     `engine/projects.py`.
     """
 
-    tenant: str = "local"
+    tenant: str = MACHINE_TENANT
     user: str = "local"
     project: str | None = None
     admin: bool = False

@@ -8,3 +8,6 @@ SCOPES_KEY = "memolith.scopes"
 
 REQUEST_ID_KEY = "memolith.request"
 """The id of the request, as in the log and in the header `x-request-id`."""
+
+SHARE_KEY = "memolith.share"
+"""The `Share` that the request counts against."""

@@ -28,8 +28,8 @@ from memolith.sandbox.runner import CallOutcome, Runner
 from memolith.sandbox.scratch import remove_folder
 from memolith.sandbox.unfenced import ReadResult, read_unfenced
 
-MAX_KNOWN_RUNNERS = 10_000
-"""How many ids are remembered, also those of runners that have ended and can start anew."""
+MAX_KNOWN_RUNNERS = 100
+"""How many ids of an owner are remembered, also of runners that have ended and can start anew."""
 
 READ_DOCUMENT = "memolith.readers.reading:read"
 """By name, as the readers are loaded by the children only, never by the server."""
@@ -86,9 +86,11 @@ class LinuxSandbox:
     def create(self, owner: Owner) -> str:
         """Start a runner that only its owner can use; returns its id."""
         executor = f"executor-{secrets.token_hex(16)}"
-        self.owners[executor] = owner
-        for oldest in list(self.owners)[:-MAX_KNOWN_RUNNERS]:
-            self.owners.pop(oldest, None)
+        with self._lock:
+            self.owners[executor] = owner
+            theirs = [id for id, known_owner in self.owners.items() if known_owner == owner]
+            for oldest in theirs[:-MAX_KNOWN_RUNNERS]:
+                del self.owners[oldest]
         self._wake(owner, executor)
         return executor
 
@@ -104,6 +106,8 @@ class LinuxSandbox:
             )
         started_at = time.monotonic()
         while True:
+            if cancelled():
+                raise Unavailable("The call was cancelled before it began.")
             runner, restarted = self._wake(owner, executor)
             with runner.lock:
                 if not runner.alive:

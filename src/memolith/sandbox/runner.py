@@ -33,9 +33,8 @@ from memolith.sandbox.protocol import (
 from memolith.sandbox.scratch import (
     FileId,
     ScratchUsage,
-    process_scratch_usage,
+    SharedScratch,
     remove_folder,
-    scratch_usage,
 )
 
 CHECK_EVERY_S = 0.02
@@ -48,6 +47,7 @@ SEND_TIMEOUT_S = 10.0
 MAX_MESSAGE_BYTES = 100_000
 RECEIVE_BYTES = 1 << 16
 KILOBYTE = 1 << 10
+NOTHING_ON_DISK = ScratchUsage(files=0, size_mb=0)
 END_TIMEOUT_MS = 5000
 """How long a process that was killed may take to end."""
 
@@ -177,7 +177,7 @@ class Runner:
         descriptors = [self._stdout.fileno(), self._stderr.fileno(), theirs.fileno()]
         if file_descriptor is not None:
             descriptors.append(file_descriptor)
-        self._given_files = frozenset(_file_id(descriptor) for descriptor in descriptors)
+        given_files = frozenset(_file_id(descriptor) for descriptor in descriptors)
         order = ChildOrder(mode, str(folder), bounds.memory_mb, bounds.scratch_mb, bounds.threads)
         try:
             with theirs:
@@ -185,6 +185,9 @@ class Runner:
         except OSError:
             self._release()
             raise
+        self._shared_scratch = SharedScratch(
+            self.scratch, self.pid, given_files, max_file_mb=bounds.scratch_mb
+        )
 
     @property
     def pid(self) -> int:
@@ -198,9 +201,8 @@ class Runner:
         """How much the process keeps on the disk."""
         if self.mode != LANDLOCK_MODE:
             # Its scratch is a file system of fixed size that only it can see.
-            return scratch_usage(self.scratch)
-        max_file_mb = self.bounds.scratch_mb
-        return process_scratch_usage(self.scratch, self.pid, self._given_files, max_file_mb)
+            return NOTHING_ON_DISK
+        return self._shared_scratch.usage()
 
     def close(self) -> None:
         """End the process and remove its folder."""

@@ -6,6 +6,7 @@ that it goes on using. So nothing here works with whole paths, and nothing is re
 
 import os
 import stat
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -28,6 +29,12 @@ OWNER_ONLY = 0o700
 DELETED_MARK = b" (deleted)"
 MAPS_FIELDS = 5
 """How many fields of a line in /proc/PID/maps stand before the path: see proc(5)."""
+
+OPEN_FILES_INTERVAL_S = 0.02
+"""How often the open files of a process are looked at, so that short calls stay short."""
+
+MAPS_INTERVAL_S = 0.1
+"""How often the maps of a process are looked at: with large packages loaded it takes 1 ms."""
 
 FileId = tuple[int, int]
 """The device and the inode number of a file."""
@@ -109,33 +116,44 @@ class _Tally:
         return ScratchUsage(self.files, size_mb, self.depth, self.closed_folders)
 
 
-def scratch_usage(folder: str) -> ScratchUsage:
-    """What lies in a scratch folder that only holds what its names tell."""
-    tally = _Tally()
-    tally.walk(folder)
-    return tally.usage()
+class SharedScratch:
+    """A scratch folder on a disk that others use too, and the process that fills it."""
 
+    def __init__(self, folder: str, pid: int, known: Collection[FileId], max_file_mb: int) -> None:
+        self._folder = os.path.realpath(folder)
+        self._pid = pid
+        self._known = known
+        """Files without a name that the process was given."""
+        self._max_file_mb = max_file_mb
+        self._open: dict[FileId, int] = {}
+        self._mapped: set[int] = set()
+        self._look_at_open_files_from = 0.0
+        self._look_at_maps_from = 0.0
 
-def process_scratch_usage(
-    folder: str, pid: int, known: Collection[FileId], max_file_mb: int
-) -> ScratchUsage:
-    """What lies in a scratch folder, with the files that this process has unlinked and still uses.
+    def usage(self) -> ScratchUsage:
+        """What lies in the folder, with the files that the process has unlinked and still uses."""
+        tally = _Tally()
+        tally.walk(self._folder)
+        now = time.monotonic()
+        if now >= self._look_at_open_files_from:
+            self._look_at_process(now)
+        for file_id, blocks in self._open.items():
+            if file_id not in self._known:
+                tally.files += 1
+                tally.blocks += blocks
+        # Nobody can tell the size of a file that is only mapped, so it counts as large as it may
+        # be.
+        only_mapped = self._mapped - {inode for _, inode in self._open}
+        tally.files += len(only_mapped)
+        return tally.usage(more_mb=len(only_mapped) * self._max_file_mb)
 
-    `known` are open files that are not the fault of the process.
-    """
-    tally = _Tally()
-    tally.walk(folder)
-    with _allowed_to_look_into(pid):
-        unlinked = _unlinked_open_files(pid)
-        mapped = _unlinked_mapped_files(pid, os.path.realpath(folder))
-    for file_id, blocks in unlinked.items():
-        if file_id not in known:
-            tally.files += 1
-            tally.blocks += blocks
-    # Nobody can tell the size of a file that is only mapped, so it counts as large as it may be.
-    only_mapped = mapped - {inode for _, inode in unlinked}
-    tally.files += len(only_mapped)
-    return tally.usage(more_mb=len(only_mapped) * max_file_mb)
+    def _look_at_process(self, now: float) -> None:
+        with _allowed_to_look_into(self._pid):
+            self._open = _unlinked_open_files(self._pid)
+            self._look_at_open_files_from = now + OPEN_FILES_INTERVAL_S
+            if now >= self._look_at_maps_from:
+                self._mapped = _unlinked_mapped_files(self._pid, self._folder)
+                self._look_at_maps_from = now + MAPS_INTERVAL_S
 
 
 @contextmanager

@@ -39,6 +39,8 @@ class Tool:
     """Whether the result shows a secret, which is then nowhere kept in clear."""
     inert: frozenset[str] = frozenset()
     """Parameters that change nothing, by decision."""
+    reads_files: bool = False
+    """Whether it reads a whole file in the sandbox, which takes long."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of a good call, for the tests that are derived from every tool."""
 
@@ -118,6 +120,7 @@ class Family:
         needs_read: bool = False,
         shows_secret: bool = False,
         inert: Iterable[str] = (),
+        reads_files: bool = False,
         example: Mapping[str, Any] = NO_ARGUMENTS,
     ) -> Callable[[Decorated], Decorated]:
         """Make a tool of a typed function, or of `Actions`; its signature says the rest.
@@ -153,6 +156,7 @@ class Family:
                     effect=actual_effect,
                     shows_secret=shows_secret,
                     inert=frozenset(inert),
+                    reads_files=reads_files,
                     example=example,
                 ),
                 key=self._place,

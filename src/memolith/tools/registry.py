@@ -49,9 +49,9 @@ class Registry:
         self,
         families: Iterable[Family],
         tools: Iterable[Tool] | None = None,
-        observe: Callable[[str, str, float], None] = ignore,
+        observe: Callable[[str, str, str, float], None] = ignore,
     ) -> None:
-        """`observe` is told the name, the outcome and the seconds of every call."""
+        """`observe` is told the tenant, the tool, the outcome and the seconds of every call."""
         self.families = tuple(families)
         self.observe = observe
         self.tools = tuple(shared_tools(self.families) if tools is None else tools)
@@ -105,7 +105,7 @@ class Registry:
                 time.sleep(pause_s)
                 outcome = self._run_once(tool, arguments, call)
         result = outcome.error.type if outcome.error else "ok"
-        self.observe(name, result, time.perf_counter() - started)
+        self.observe(call.caller.tenant, name, result, time.perf_counter() - started)
         return outcome
 
     def _run_once(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:

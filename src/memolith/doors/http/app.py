@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from typing import Any
 
 from starlette.applications import Starlette
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
-from memolith.doors.http.auth.access import ALWAYS_OPEN, Access, CallerCheck
+from memolith.doors.http.auth.access import ALWAYS_OPEN, UPLOAD_PATH, Access, CallerCheck
 from memolith.doors.http.auth.tokens import TokenIssuer
 from memolith.doors.http.conformance import conformance_fixtures
 from memolith.doors.http.error_wording import PathWording
@@ -24,6 +25,8 @@ from memolith.doors.http.metrics import CallMetrics
 from memolith.doors.http.oauth_metadata import OAuthMetadata
 from memolith.doors.http.openapi import docs_page, openapi
 from memolith.doors.http.rest import RestTools
+from memolith.doors.http.sessions import SessionLimit
+from memolith.doors.worker_pools import WorkerPools
 from memolith.errors import InvalidInput, MemolithError, NotFound
 from memolith.tools.registry import Registry
 
@@ -38,6 +41,11 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     metrics = CallMetrics()
     tools = [tool for tool in app.registry.tools if tool.read_only or not read_only]
     registry = Registry(app.registry.families, tools, metrics.observe)
+    pools = WorkerPools(
+        calls_per_key=settings.calls_per_key,
+        files_per_key=settings.files_per_key,
+        runners_per_key=settings.runner_count,
+    )
     mcp: dict[str, Any] = {}
     if conformance:
         mcp.update(conformance_fixtures(settings.host))
@@ -49,6 +57,8 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
             # Several servers on one database know no sessions of each other.
             stateless=bool(settings.database),
             max_body_bytes=settings.body_bytes,
+            pools=pools,
+            sessions=SessionLimit(settings.sessions_per_key),
         )
     )
 
@@ -57,6 +67,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
         async with AsyncExitStack() as stack:
             for path in mcp.values():
                 await stack.enter_async_context(path.manager.run())
+            stack.callback(pools.close)
             app.start_background()
             yield
 
@@ -70,7 +81,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
 
     server = Starlette(
         routes=[
-            *routes(app, registry, metrics, issuer, read_only=read_only),
+            *routes(app, registry, metrics, issuer, pools, read_only=read_only),
             *(Route(path, endpoint) for path, endpoint in mcp.items()),
         ],
         lifespan=lifespan,
@@ -97,21 +108,26 @@ def routes(
     registry: Registry,
     metrics: CallMetrics,
     issuer: TokenIssuer | None,
+    pools: WorkerPools,
     *,
     read_only: bool,
 ) -> list[Route]:
     """The routes beside MCP."""
-    rest = RestTools(app, registry, issuer)
+    rest = RestTools(app, registry, issuer, pools)
     health = HealthRoutes(app, metrics)
-    files = FileRoutes(app)
+    files = FileRoutes(app, pools)
     oauth = OAuthMetadata(issuer)
     well_known = "/.well-known/oauth-protected-resource"
 
+    # Made once: it takes a twentieth of a second, which nobody should spend for every request.
+    docs = cache(lambda: docs_page(registry))
+    schema = cache(lambda: bytes(JSONResponse(openapi(registry)).body))
+
     def show_docs(request: Request) -> Response:
-        return HTMLResponse(docs_page(registry))
+        return HTMLResponse(docs())
 
     def show_openapi(request: Request) -> Response:
-        return JSONResponse(openapi(registry))
+        return Response(schema(), media_type="application/json")
 
     found = [
         Route("/mcp/tools/{tool}", rest.run, methods=["POST"]),
@@ -124,7 +140,7 @@ def routes(
         Route(well_known + "/{path:path}", oauth.protected_resource),
     ]
     if not read_only:
-        found.append(Route("/files", files.upload, methods=["POST"]))
+        found.append(Route(UPLOAD_PATH, files.upload, methods=["POST"]))
     return found
 
 
@@ -132,6 +148,8 @@ def refusal(wording: PathWording, request: Request, error: Exception) -> Respons
     """An error in the words of the path, whether it is ours or one of the router."""
     headers = getattr(error, "headers", None)
     if isinstance(error, MemolithError):
+        if error.retry_s is not None:
+            headers = {"retry-after": str(error.retry_s)}
         return JSONResponse(wording.word(error, request.url.path), error.status, headers)
     status = getattr(error, "status_code", 404)
     ours: MemolithError

@@ -1,29 +1,34 @@
 """Figures for Prometheus: calls by tool and outcome, and how many texts wait for a vector."""
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
 
 
 class CallMetrics:
-    """Counts what was called through any door: how often, with what outcome, for how long."""
+    """Counts what was called: how often, with what outcome, for how long, by whose tenant."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._calls: dict[tuple[str, str], int] = defaultdict(int)
-        self._seconds: dict[str, float] = defaultdict(float)
+        self._calls: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._seconds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
 
-    def observe(self, tool: str, outcome: str, seconds: float) -> None:
+    def observe(self, tenant: str, tool: str, outcome: str, seconds: float) -> None:
         with self._lock:
-            self._calls[tool, outcome] += 1
-            self._seconds[tool] += seconds
+            self._calls[tenant][tool, outcome] += 1
+            self._seconds[tenant][tool] += seconds
 
-    def text(self, pending_embeddings: int, failed_embeddings: int) -> str:
-        """All figures in the text format of Prometheus."""
+    def text(self, tenant: str | None, pending_embeddings: int, failed_embeddings: int) -> str:
+        """The figures of one tenant, or of all together, in the text format of Prometheus."""
+        calls = Counter[tuple[str, str]]()
+        seconds: dict[str, float] = defaultdict(float)
         with self._lock:
-            calls = dict(self._calls)
-            seconds = dict(self._seconds)
+            tenants = list(self._calls) if tenant is None else [tenant]
+            for name in tenants:
+                calls.update(self._calls.get(name, {}))
+                for tool, spent_s in self._seconds.get(name, {}).items():
+                    seconds[tool] += spent_s
         call_samples = {
             f'memolith_calls_total{{tool="{tool}",outcome="{outcome}"}}': count
             for (tool, outcome), count in calls.items()

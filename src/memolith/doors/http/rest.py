@@ -1,17 +1,19 @@
 """REST: `POST /mcp/tools/NAME` for every tool."""
 
+import asyncio
+import threading
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from memolith.bootstrap import App
 from memolith.doors.http.auth.challenge import challenge
 from memolith.doors.http.auth.tokens import TokenIssuer
-from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
+from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
+from memolith.doors.worker_pools import WorkerPools
 from memolith.engine.validation import json_object
-from memolith.errors import InvalidInput, NotFound
+from memolith.errors import InvalidInput, NotFound, RateLimited
 from memolith.tools.call import Call
 from memolith.tools.registry import Registry
 
@@ -19,8 +21,11 @@ from memolith.tools.registry import Registry
 class RestTools:
     """The route that runs a tool."""
 
-    def __init__(self, app: App, registry: Registry, issuer: TokenIssuer | None) -> None:
+    def __init__(
+        self, app: App, registry: Registry, issuer: TokenIssuer | None, pools: WorkerPools
+    ) -> None:
         self.app = app
+        self.pools = pools
         self.registry = registry
         self.issuer = issuer
 
@@ -31,14 +36,25 @@ class RestTools:
         if tool is None:
             raise NotFound("There is no such tool.", field="tool")
         arguments = await json_body(request)
+        gone = threading.Event()
         call = Call(
             request.scope[CALLER_KEY],
             self.app.engine,
             request.scope[REQUEST_ID_KEY],
             request.headers.get("idempotency-key"),
             request.scope[SCOPES_KEY],
+            cancelled=gone.is_set,
         )
-        outcome = await run_in_threadpool(self.registry.run, name, arguments, call)
+        try:
+            outcome = await self.pools.of(tool).run(
+                request.scope[SHARE_KEY], lambda: self.registry.run(name, arguments, call)
+            )
+        except RateLimited as error:
+            outcome = self.registry.refuse(name, error)
+        except asyncio.CancelledError:
+            # The server is ending, which code in a runner must not hold up.
+            gone.set()
+            raise
         status = 200
         headers: dict[str, str] = {}
         scopes = tool.signature.scopes_for(arguments)

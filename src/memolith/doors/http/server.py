@@ -4,12 +4,17 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from memolith.bootstrap import App
 from memolith.doors.http.app import build
+from memolith.doors.http.connections import GuardedProtocol, IdleConnections
 from memolith.errors import Unavailable
+from memolith.settings import Settings
 
 SHUTDOWN_S = 5
 """How long running calls may take when the server is stopped."""
@@ -27,6 +32,22 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def server_config(served: ASGIApp, settings: Settings, shutdown_s: int) -> uvicorn.Config:
+    """How uvicorn serves the app."""
+    idle = IdleConnections(settings.idle_connections, settings.head_s)
+    protocol: Any = partial(GuardedProtocol, idle, settings.body_pause_s)
+    return uvicorn.Config(
+        served,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=shutdown_s,
+        server_header=False,
+        http=protocol,
+        ws="none",
+    )
+
+
 def run(
     app: App,
     listener: socket.socket,
@@ -36,14 +57,8 @@ def run(
     conformance: bool = False,
 ) -> None:
     """Serve until a signal ends it; running calls are finished first."""
-    config = uvicorn.Config(
-        build(app, read_only=read_only, conformance=conformance),
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=SHUTDOWN_S,
-        server_header=False,
-        http="h11",
-        ws="none",
+    config = server_config(
+        build(app, read_only=read_only, conformance=conformance), app.settings, SHUTDOWN_S
     )
     ready()
     # uvicorn raises the signal again when it is done, which would end the process before the store

@@ -3,9 +3,8 @@
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import suppress
-from contextvars import copy_context
 from typing import Any, NamedTuple, TypeVar, cast
 
 import mcp_types as types
@@ -16,16 +15,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memolith.domain.callers import Caller
 from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
-from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
+from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
+from memolith.doors.shares import Share
+from memolith.doors.worker_pools import WorkerPool
 from memolith.engine.engine import Engine
 from memolith.tools.call import SCOPES, Call, InputNeeded
 from memolith.tools.schema import Schema
 
 Context = ServerRequestContext[Any, Any]
 Answer = TypeVar("Answer")
-
-# Not anyio's worker threads, which take twice as long to hand a call over and back.
-WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
 
 
 class Access(NamedTuple):
@@ -63,10 +61,10 @@ class ClientLink:
         self.loop = asyncio.get_running_loop()
         self.cancelled = False
 
-    async def run_in_worker(self, function: Callable[[], Answer]) -> Answer:
+    async def run_in(self, pool: WorkerPool, function: Callable[[], Answer]) -> Answer:
         """Run it in a worker thread. If the request is cancelled, its answer is dropped."""
         try:
-            return await self.loop.run_in_executor(WORKERS, copy_context().run, function)
+            return await pool.run(self.share(), function)
         except asyncio.CancelledError:
             self.cancelled = True
             raise
@@ -87,6 +85,13 @@ class ClientLink:
             changed=self.prompts_changed,
             local=self.ctx.request is None,
         )
+
+    def share(self) -> Share | None:
+        """Whose share the request counts against; over stdio nobody's."""
+        if self.ctx.request is None:
+            return None
+        share: Share | None = self.ctx.request.scope.get(SHARE_KEY)
+        return share
 
     def request_id(self) -> str:
         """The id that the access layer gave the request, or a new one."""

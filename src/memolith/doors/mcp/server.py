@@ -16,8 +16,9 @@ from mcp.shared.exceptions import MCPError
 from memolith import __version__
 from memolith.doors.mcp import session_start
 from memolith.doors.mcp.client_link import Answer, ClientLink, Context, access_of, is_modern
+from memolith.doors.worker_pools import WorkerPools
 from memolith.engine.engine import Engine
-from memolith.errors import Denied, MemolithError, NotFound
+from memolith.errors import Denied, MemolithError, NotFound, RateLimited
 from memolith.tools.call import Call, InputNeeded
 from memolith.tools.family import Tool
 from memolith.tools.registry import Outcome, Registry, hide_unexpected
@@ -48,12 +49,14 @@ class MemolithServer(Server[Any]):
         *,
         use_jsonrpc_codes: bool = False,
         bus: subscriptions.SubscriptionBus | None = None,
+        pools: WorkerPools | None = None,
     ) -> None:
         """With `use_jsonrpc_codes`, families that document JSON-RPC errors send them as such."""
         self.registry = registry
         self.engine = engine
         self.use_jsonrpc_codes = use_jsonrpc_codes
         self.bus = bus or subscriptions.InMemorySubscriptionBus()
+        self.pools = pools or WorkerPools()
         self.resources = [family.resources for family in registry.shown if family.resources]
         self.prompts = [family.prompts for family in registry.shown if family.prompts]
         super().__init__(
@@ -125,9 +128,11 @@ class MemolithServer(Server[Any]):
             )
 
         try:
-            outcome = await client.run_in_worker(run)
+            outcome = await client.run_in(self.pools.of(tool), run)
         except InputNeeded as needed:
             return form_request(*needed.args)
+        except RateLimited as error:
+            outcome = self.registry.refuse(params.name, error)
         return self._tool_result(ctx, tool, outcome)
 
     def _tool_result(self, ctx: Context, tool: Tool, outcome: Outcome) -> types.CallToolResult:
@@ -239,7 +244,7 @@ class MemolithServer(Server[Any]):
             return hide_unexpected(ctx.method, call, lambda: action(call))
 
         try:
-            return await client.run_in_worker(run)
+            return await client.run_in(self.pools.calls, run)
         except MemolithError as error:
             raise MCPError(error_code(ctx, error), error.message) from None
 

@@ -44,7 +44,7 @@ def delete_file(call: Call, *, memory_id: ItemId) -> ChangedItem:
     return changed_item(written)
 
 
-@manage.tool(idempotent=True, example=EXAMPLE)
+@manage.tool(idempotent=True, reads_files=True, example=EXAMPLE)
 def reread_file(call: Call, *, memory_id: ItemId) -> ChangedItem:
     """Read a stored file again, which pays after an update of the readers."""
     file = find_item(call, "document", memory_id, "memory_id")

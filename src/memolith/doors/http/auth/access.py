@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from random import getrandbits
 from typing import Any
 
@@ -19,8 +19,9 @@ from memolith.doors.http.auth.challenge import challenge
 from memolith.doors.http.auth.keys import KEY_PREFIX, digest
 from memolith.doors.http.auth.origins import check_host_and_origin
 from memolith.doors.http.auth.tokens import TokenIssuer
-from memolith.doors.http.limits import CallLimit, limited, too_large
-from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
+from memolith.doors.http.limits import CallLimit, RequestLimit, limited, too_large, unstalled
+from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
+from memolith.doors.shares import Share
 from memolith.errors import Denied, MemolithError, Unauthenticated
 from memolith.ports.client_keys import ClientKey, ClientKeys
 from memolith.settings import Settings
@@ -38,7 +39,15 @@ MAX_REMEMBERED_ADMISSIONS = 1000
 MULTIPART_BYTES = 65_536
 """How many bytes an upload may have beside the file itself."""
 
+UPLOAD_PATH = "/files"
+UPLOAD_MEMORY_BYTES = 1 << 20
+"""How much of an upload is held in memory; the rest goes to the disk."""
+
+STREAMING_METHODS = ("subscriptions/listen",)
+"""The methods of MCP whose answer stays open. Older clients open a stream with GET."""
+
 MAX_TOKEN_CHECKS = 4
+MAX_KEY_CHECKS = 8
 TEN_MINUTES = len("2026-01-01T00:0")
 """How much of a time must differ before a key counts as used again."""
 
@@ -70,11 +79,14 @@ class CallerCheck:
         self.issuer = issuer
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.token_checks = anyio.CapacityLimiter(MAX_TOKEN_CHECKS)
+        self.key_checks = anyio.CapacityLimiter(MAX_KEY_CHECKS)
 
     async def admit(self, headers: Headers, path: str) -> Admission:
         admission = await self._identify(headers, path)
         if admission.caller.project is not None:
-            await anyio.to_thread.run_sync(self.check_project, admission.caller)
+            await anyio.to_thread.run_sync(
+                self.check_project, admission.caller, limiter=self.key_checks
+            )
         return admission
 
     async def _identify(self, headers: Headers, path: str) -> Admission:
@@ -91,7 +103,9 @@ class CallerCheck:
 
     async def _admit_key(self, secret: str, project: str | None) -> Admission:
         # The look-up is by hash, so how long it takes tells nothing about the key.
-        key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))
+        key = await anyio.to_thread.run_sync(
+            self.keys.by_digest, digest(secret), limiter=self.key_checks
+        )
         now = self.now()
         if key is None or not is_valid(key, now):
             raise Unauthenticated("This key is not valid, or not any more.")
@@ -126,6 +140,9 @@ class Access:
         self.settings = settings
         self.callers = callers
         self.call_limit = call_limit
+        self.request_limit = RequestLimit(
+            settings.requests_per_key, settings.streams_per_key, settings.body_bytes
+        )
         self.word_error = word_error
         self.open_paths = open_paths
         self.second = 0
@@ -144,32 +161,48 @@ class Access:
         headers = Headers(scope=scope)
         extra: HeaderList = [(b"x-request-id", request_id.encode())]
         max_bytes = self.max_bytes(scope["path"])
-        try:
-            await self.admit(scope, headers, extra)
-            # The HTTP parser lets only a number of up to 20 digits pass.
-            if int(headers.get("content-length", "0")) > max_bytes:
-                raise too_large(max_bytes)
-        except MemolithError as error:
-            log.info("request %s: refused with %s", request_id, error.status)
-            refusal = self.refusal(error, scope["path"], headers, extra)
-            await refusal(scope, receive, send)
-            return
+        with ExitStack() as while_served:
+            try:
+                await self.admit(scope, headers, extra)
+                # The HTTP parser lets only a number of up to 20 digits pass.
+                if int(headers.get("content-length", "0")) > max_bytes:
+                    raise too_large(max_bytes)
+                if SHARE_KEY in scope:
+                    while_served.enter_context(self.in_progress(scope, headers, max_bytes))
+            except MemolithError as error:
+                log.info("request %s: refused with %s", request_id, error.status)
+                refusal = self.refusal(error, scope["path"], headers, extra)
+                await refusal(scope, receive, send)
+                return
 
-        async def send_with_extra(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *extra]}
-            await send(message)
+            async def send_with_extra(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    message = {**message, "headers": [*message.get("headers", ()), *extra]}
+                await send(message)
 
-        # A body in chunks announces no length, or one that nobody looks at.
-        has_length = "content-length" in headers and "transfer-encoding" not in headers
-        if not has_length:
-            receive = limited(receive, max_bytes)
-        await self.app(scope, receive, send_with_extra)
+            # A body in chunks announces no length, or one that nobody looks at.
+            has_length = "content-length" in headers and "transfer-encoding" not in headers
+            if not has_length:
+                receive = limited(receive, max_bytes)
+            receive = unstalled(receive, self.settings.body_pause_s)
+            await self.app(scope, receive, send_with_extra)
 
     def max_bytes(self, path: str) -> int:
-        if path == "/files":
+        if path == UPLOAD_PATH:
             return self.settings.file_bytes + MULTIPART_BYTES
         return self.settings.body_bytes
+
+    def in_progress(
+        self, scope: Scope, headers: Headers, max_bytes: int
+    ) -> AbstractContextManager[None]:
+        """Counts the request against its key while it is served; refused if these are too many."""
+        body_bytes = int(headers.get("content-length", "0"))
+        if "transfer-encoding" in headers:
+            body_bytes = max_bytes
+        if scope["path"] == UPLOAD_PATH:
+            body_bytes = min(body_bytes, UPLOAD_MEMORY_BYTES)
+        is_stream = scope["method"] == "GET" or headers.get("mcp-method") in STREAMING_METHODS
+        return self.request_limit.in_progress(scope[SHARE_KEY], body_bytes, is_stream=is_stream)
 
     async def admit(self, scope: Scope, headers: Headers, extra: HeaderList) -> None:
         """Write the caller into the scope and count the call; `extra` gets what is left of it."""
@@ -178,6 +211,7 @@ class Access:
             return
         scope[CALLER_KEY] = admission.caller
         scope[SCOPES_KEY] = admission.scopes
+        scope[SHARE_KEY] = Share(admission.key_id, admission.caller.tenant)
         count = await self.call_limit.count(admission.key_id, self.second)
         extra += count.headers
         count.check(self.second)
@@ -208,9 +242,8 @@ class Access:
         problem = self.problem(error, headers)
         if problem is not None or isinstance(error, Unauthenticated):
             answer_headers["www-authenticate"] = challenge(self.callers.issuer, path, problem)
-        wait_s = error.value if error.status == 429 else error.retry_s
-        if wait_s is not None:
-            answer_headers["retry-after"] = str(wait_s)
+        if error.retry_s is not None:
+            answer_headers["retry-after"] = str(error.retry_s)
         body = self.word_error(error, path) | {"request_id": answer_headers["x-request-id"]}
         return Response(json.dumps(body), error.status, answer_headers, "application/json")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import jwt
 
-from memolith.domain.callers import Caller
+from memolith.domain.callers import MACHINE_TENANT, Caller
 from memolith.doors.http.auth.admission import Admission
+from memolith.doors.http.auth.keys import digest
 from memolith.engine.validation import identifier
 from memolith.errors import Denied, InvalidInput, Unauthenticated, Unavailable
 from memolith.settings import Settings
@@ -22,6 +23,9 @@ CLOCK_LEEWAY_S = 30
 FETCH_TIMEOUT_S = 5
 RETRY_PAUSE_S = 5.0
 """How long an issuer that did not answer is left alone."""
+
+OWN_TENANT_PREFIX = "subject-"
+"""How the tenant of a token that names none begins; the rest stands for its subject."""
 
 MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
 
@@ -41,6 +45,7 @@ class TokenIssuer(jwt.PyJWKClient):
         self.url = settings.oauth_issuer
         self.audience = settings.oauth_audience
         self.base = self.audience.rstrip("/")
+        self.default_tenant = settings.oauth_tenant
         self.down_until = 0.0
         # PyJWT keeps the set of keys for five minutes. Single keys it would keep for ever, even if
         # the issuer withdraws them.
@@ -62,14 +67,25 @@ class TokenIssuer(jwt.PyJWKClient):
         scopes = frozenset(str(claims.get("scope", "")).split()) & SCOPES
         if not scopes:
             raise Denied("This token carries none of the scopes read, write, admin, run.")
-        tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
-        caller = Caller(
-            identifier(tenant, "tenant"),
-            identifier(str(claims["sub"]), "sub"),
-            project,
-            admin="admin" in scopes,
-        )
+        user = identifier(str(claims["sub"]), "sub")
+        caller = Caller(self._tenant(claims, user), user, project, admin="admin" in scopes)
         return Admission(caller, scopes, f"token:{caller.tenant}:{caller.user}")
+
+    def _tenant(self, claims: dict[str, Any], user: str) -> str:
+        """The tenant of a token: what it names, or the one of the settings, or one of its own.
+
+        The owner of this machine is none that an issuer could name.
+        """
+        named = claims.get("tenant") or claims.get("org_id")
+        if named is None:
+            return self.default_tenant or f"{OWN_TENANT_PREFIX}{digest(user)}"
+        tenant = identifier(str(named), "tenant")
+        is_own = tenant.startswith(OWN_TENANT_PREFIX)
+        if is_own or (tenant == MACHINE_TENANT and self.default_tenant != MACHINE_TENANT):
+            raise Denied(
+                f"No token stands for the tenant {tenant!r}; the issuer must name another one."
+            )
+        return tenant
 
     def _verified_claims(self, token: str, path: str) -> dict[str, Any]:
         # A token may be for the server, for all of MCP, or for the very path that is called.
