@@ -99,19 +99,28 @@ class WorkerPool:
             finally:
                 cpu_s = time.thread_time() - began_s
 
+        def ended(_: object) -> None:
+            # A loop that was closed meanwhile has nobody waiting.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._leave, share, cpu_s)
+
         try:
             running = self._threads.submit(copy_context().run, measured)
         except RuntimeError:
             self._leave(share)
             raise
 
-        def ended(_: object) -> None:
-            # A loop that was closed meanwhile has nobody waiting.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._leave, share, cpu_s)
-
-        running.add_done_callback(ended)
-        return await asyncio.wrap_future(running)
+        try:
+            answer = await asyncio.wrap_future(running)
+        except asyncio.CancelledError:
+            # The thread tells when it is done, for nobody here waits for it any more.
+            running.add_done_callback(ended)
+            raise
+        except BaseException:
+            self._leave(share, cpu_s)
+            raise
+        self._leave(share, cpu_s)
+        return answer
 
     @asynccontextmanager
     async def place(self, share: Share) -> AsyncIterator[None]:
