@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from memolith.redaction.checks import random
+from memolith.redaction.checks import mixed, random
 from memolith.redaction.rules import load_rules
 
 MAX_WEIGHED_CHARS = 200
@@ -21,7 +21,7 @@ MIN_VALUE_CHARS = {"password": 4, "secret": 6, "token": 8, "aws-secret-key": 8}
 MAX_CHARS_BEFORE_KEY = 24
 """How far before the key words are looked at that tell whether it is about a credential."""
 
-MIN_BARE_TOKEN_CHARS = 20
+MIN_BARE_TOKEN_CHARS = 16
 """A token after nothing but a space, as in "the token 5f3a…", is at least this long."""
 
 MIN_ENV_KEY_CHARS = 16
@@ -59,6 +59,7 @@ KEY_OWNERS = (
     "ingest",
     "deploy",
     "wallet",
+    "genie",
 )
 """A `key` is a secret if one of these words is directly before it."""
 
@@ -188,7 +189,7 @@ STEMS = (
     "密碼",
     "パスワード",
     "비밀번호",
-    ":_auth",
+    "_auth",
 )
 """How keys begin. Most texts have none of them, and looking for a plain word is quick; a pattern
 then looks closer."""
@@ -220,7 +221,7 @@ class _Patterns:
               | parola | wachtwoord | hasło | heslo | lösenord | パスワード | 비밀번호
             )
           | (?P<secret>secret(?:[ _-]?key)? | credentials?)
-          | (?P<token>token|:_auth)
+          | (?P<token>token|(?<![a-z0-9])_auth(?![a-z]))
           | (?P<key>key(?![a-z]))
         """)
 
@@ -311,6 +312,13 @@ class _Patterns:
     def strong(self) -> re.Pattern[str]:
         """A value with a letter, and a digit or a sign."""
         return re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
+
+    @cached_property
+    def strong_password(self) -> re.Pattern[str]:
+        """A word of at least eight characters with a letter, a digit and a sign."""
+        return re.compile(
+            r"(?=[^\s\d]{0,40}\d)(?=[^\sa-zA-Z]{0,40}[a-zA-Z])(?=\S{0,40}?[!@#$%^&*~])\S{8,64}"
+        )
 
     @cached_property
     def token(self) -> re.Pattern[str]:
@@ -439,11 +447,14 @@ def _assignment(text: str, lowered: str, key: re.Match[str]) -> _Assignment | No
 
 
 def _is_bare_token(assignment: _Assignment) -> bool:
-    """Whether a word after a key is a token by its own look, as in "the api key 5f3a… works"."""
+    """Whether a word after a key is a secret by its own look, as in "the api key 5f3a… works"."""
     secret = assignment.secret
-    if assignment.kind == "password" or len(secret) < MIN_BARE_TOKEN_CHARS:
+    patterns = _patterns()
+    if assignment.kind == "password" and patterns.strong_password.fullmatch(secret):
+        return True
+    if len(secret) < MIN_BARE_TOKEN_CHARS or patterns.token.fullmatch(secret) is None:
         return False
-    return _patterns().token.fullmatch(secret) is not None and random(secret, 0, len(secret))
+    return mixed(secret, 0, len(secret)) or random(secret, 0, len(secret))
 
 
 def _opens_something(text: str, key: re.Match[str]) -> bool:

@@ -20,11 +20,13 @@ Random characters almost surely have a single letter between two others of anoth
 """
 
 HARMLESS_NUMBER = re.compile(
-    r"(?i)(?:order|bestell\w*|id|no|nr|number|invoice|ticket|tracking|isbn|ean|gtin|imei|phone|tel"
-    r"|serial|ref|reference|account|timestamp|time|ts|offset|size|bytes|sku)"
-    r"""["']?[\s.:#=]{1,4}["']?\Z"""
+    r"(?i)(?:order|bestell\w*|id|no|nr|invoice|ticket|tracking|isbn|ean|gtin|imei|phone|tel|serial"
+    r"|ref|reference|timestamp|time|ts|offset|size|bytes|sku)"
+    r"""(?:[ _-]?number)?["']?[\s.:#=]{1,4}["']?\Z"""
 )
 """A label that says that the number after it is no card number."""
+
+BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 CHARS_BEFORE_NUMBER: Final = 24
 
@@ -58,6 +60,19 @@ def card_number(text: str, start: int, end: int) -> bool:
         before = text[max(0, start - CHARS_BEFORE_NUMBER) : start]
         return HARMLESS_NUMBER.search(before) is None
     return _has_usual_gaps(number)
+
+
+def base58_checksum(text: str, start: int, end: int) -> bool:
+    """Whether the last four bytes of a base58 number are the checksum of the others."""
+    # hashlib loads OpenSSL, which a hook must not wait for.
+    import hashlib
+
+    number = 0
+    for character in text[start:end]:
+        number = number * 58 + BASE58.index(character)
+    decoded = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    digest = hashlib.sha256(hashlib.sha256(decoded[:-4]).digest()).digest()
+    return digest[:4] == decoded[-4:]
 
 
 def _is_issued(digits: str) -> bool:
@@ -100,5 +115,6 @@ CHECKS: Final[dict[str, Check]] = {
     "mixed": mixed,
     "random": random,
     "card_number": card_number,
+    "base58_checksum": base58_checksum,
 }
 """The checks by the names that rules.toml uses."""

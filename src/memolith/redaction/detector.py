@@ -5,10 +5,10 @@ rules.toml says what secrets look like; assignments.py finds the values of words
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from memolith.redaction.assignments import SecretMatch, find_assigned, stands_in
-from memolith.redaction.rules import Rule, load_rules
+from memolith.redaction.rules import Hint, Rule, load_rules
 
 MARK = "[REDACTED]"
 """What a redacted text has in place of a secret."""
@@ -79,9 +79,10 @@ def _candidate_tokens(text: str) -> list[Rule]:
     if not words:
         return []
     rules = load_rules()
-    places = _hinted(words, rules.other_hints)
-    for ending in rules.hints_by_ending.keys() & set(BEFORE_SEPARATOR.findall(words)):
-        places |= {place for hint, place in rules.hints_by_ending[ending] if hint in words}
+    endings = rules.hints_by_ending.keys() & set(BEFORE_SEPARATOR.findall(words))
+    hints = [rules.hints_by_ending[ending] for ending in endings]
+    hints += [group for needed, group in rules.other_hints.items() if needed in words]
+    places = _hinted(words, hints)
     candidates = [rules.tokens[place] for place in sorted(places)]
     return [rule for rule in candidates if any(rule.matches(words))]
 
@@ -98,16 +99,17 @@ def _long_words(text: str) -> str:
 def _candidate_contexts(lowered: str) -> list[Rule]:
     """The rules of contexts that may find something in the text, in the order of the file."""
     rules = load_rules()
-    places = _hinted(lowered, rules.context_hints)
+    hints = [group for needed, group in rules.context_hints.items() if needed in lowered]
+    places = _hinted(lowered, hints)
     return [rules.contexts[place] for place in sorted(places)]
 
 
-def _hinted(text: str, hints: Mapping[str, Sequence[tuple[str, int]]]) -> set[int]:
+def _hinted(text: str, groups: list[tuple[Hint, ...]]) -> set[int]:
     """The places of the rules of which a hint is in the text."""
     places: set[int] = set()
-    for needed, group in hints.items():
-        if needed in text:
-            places.update([place for hint, place in group if hint in text])
+    for group in groups:
+        for found in [owners for hint, owners in group if hint in text]:
+            places.update(found)
     return places
 
 

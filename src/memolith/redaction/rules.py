@@ -22,7 +22,10 @@ is looked for inside one.
 NOT_INSIDE_A_LONG_WORD = rf"(?<![\w-]{{{MAX_GLUED_CHARS}}})"
 
 if TYPE_CHECKING:
-    from memolith.redaction.compiled_rules import CompiledRule, Hint
+    from memolith.redaction.compiled_rules import CompiledRule
+
+Hint = tuple[str, tuple[int, ...]]
+"""A plain word, and the places of the rules that it belongs to."""
 
 
 class Rule:

@@ -61,8 +61,8 @@ def compiled_module(document: RulesTable) -> str:
         "CompiledRule = tuple[str, str, bool, str, tuple[str, ...]]",
         '"""Name, pattern, whether it stands alone, the name of a check, and its prefixes."""',
         "",
-        "Hint = tuple[str, int]",
-        '"""A plain word, and the place of its rule."""',
+        "Hint = tuple[str, tuple[int, ...]]",
+        '"""A plain word, and the places of its rules."""',
         "",
         *_rules_constant("TOKENS", document["tokens"]),
         *_rules_constant("CONTEXTS", document["contexts"]),
@@ -106,11 +106,11 @@ def _token_hints(tokens: Sequence[RuleTable]) -> list[str]:
 
 def _hints_constant(name: str, doc: str, hints: Iterable[tuple[str, str, int]]) -> list[str]:
     """A dictionary of hints and the places of their rules, by what must be in a text first."""
-    groups: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    groups: dict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
     for key, hint, place in hints:
-        groups[key].append((hint, place))
+        groups[key][hint] = (*groups[key].get(hint, ()), place)
     lines = [f"{name}: dict[str, tuple[Hint, ...]] = {{"]
-    lines += [f"    {key!r}: {tuple(group)!r}," for key, group in groups.items()]
+    lines += [f"    {key!r}: {tuple(group.items())!r}," for key, group in groups.items()]
     return [*lines, "}", f'"""{doc}"""', ""]
 
 
