@@ -110,17 +110,17 @@ class WorkerPool:
             self._leave(share)
             raise
 
+        was_cancelled = False
         try:
-            answer = await asyncio.wrap_future(running)
+            return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
             # The thread tells when it is done, for nobody here waits for it any more.
+            was_cancelled = True
             running.add_done_callback(ended)
             raise
-        except BaseException:
-            self._leave(share, cpu_s)
-            raise
-        self._leave(share, cpu_s)
-        return answer
+        finally:
+            if not was_cancelled:
+                self._leave(share, cpu_s)
 
     @asynccontextmanager
     async def place(self, share: Share) -> AsyncIterator[None]:
