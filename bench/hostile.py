@@ -13,7 +13,7 @@ from pathlib import Path
 from tests import hostile
 from tests.conftest import ME
 from tests.hostile import PIECES, Bench, Worst
-from tests.tools.test_derived import filled
+from tests.tools.stock import fill
 
 from bench.floods import floods
 from memolith.settings import Settings
@@ -29,7 +29,7 @@ def text_fields(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder) / "template", embedder="none", runner_preload=())
         settings.data.mkdir()
-        filled(settings).close()
+        fill(settings)
         bench = Bench(settings.data, Path(folder) / "work", settings, ME)
         found: list[tuple[str, Worst]] = []
         for field in hostile.text_fields(hostile.all_tools()):
