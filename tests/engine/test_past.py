@@ -11,12 +11,13 @@ import pytest
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Audience, Caller
+from memolith.domain.events import Changes
 from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.links import Link
 from memolith.domain.passages import Block, Passage
 from memolith.domain.queries import Query
 from memolith.engine.history import Step
-from memolith.errors import InvalidInput, NotFound, NotUndoable
+from memolith.errors import Conflict, InvalidInput, NotFound, NotUndoable
 from tests.conftest import ME, note
 from tests.stores import each_store, tags_of
 
@@ -468,3 +469,70 @@ def test_a_cut_link_does_not_come_back_beside_a_new_one_of_the_same_type(app: Ap
     with pytest.raises(NotUndoable):
         app.engine.history.undo(ME, 4)
     assert length(app) == 5
+
+
+# Undo keeps what must always hold
+
+
+def topic(app: App, id: str, parent: str | None = None) -> None:
+    attributes = {"parent_topic_id": parent} if parent else {}
+    app.engine.writing.remember(ME, Draft("topic", id.title(), id=id, attributes=attributes))
+
+
+def move(app: App, id: str, parent: str | None) -> int:
+    """Move a topic; returns the number of the event."""
+    patch = Patch(attributes={"parent_topic_id": parent} if parent else {})
+    if parent is None:
+        patch = Patch(dropped=("parent_topic_id",))
+    return app.engine.writing.revise(ME, id, patch).seq
+
+
+def test_an_undo_that_would_put_a_topic_below_itself_is_refused(app: App) -> None:
+    topic(app, "birds")
+    topic(app, "owls", "birds")
+    freed = move(app, "owls", None)
+    move(app, "birds", "owls")
+    with pytest.raises(NotUndoable, match="below itself"):
+        app.engine.history.undo(ME, freed)
+    with pytest.raises(InvalidInput, match="below itself"):
+        move(app, "owls", "birds")
+
+
+def test_an_undo_that_would_put_a_topic_below_one_that_is_gone_is_refused(app: App) -> None:
+    topic(app, "birds")
+    topic(app, "owls", "birds")
+    freed = move(app, "owls", None)
+    app.engine.writing.forget(ME, "birds")
+    with pytest.raises(NotUndoable, match="no topic 'birds'"):
+        app.engine.history.undo(ME, freed)
+
+
+def test_a_topic_with_topics_below_it_cannot_be_taken_away_by_undo_or_forget(app: App) -> None:
+    topic(app, "birds")
+    made = length(app)
+    topic(app, "owls", "birds")
+    with pytest.raises(Conflict, match="below this one"):
+        app.engine.history.undo(ME, made)
+    with pytest.raises(Conflict, match="below this one"):
+        app.engine.writing.forget(ME, "birds")
+
+
+def test_an_undo_that_would_take_a_taken_name_is_refused(app: App) -> None:
+    app.engine.writing.remember(ME, Draft("project", "Apollo", id="first"))
+    renamed = app.engine.writing.revise(ME, "first", Patch(title="Gemini")).seq
+    app.engine.writing.remember(ME, Draft("project", "Apollo", id="second"))
+    with pytest.raises(NotUndoable, match="Apollo"):
+        app.engine.history.undo(ME, renamed)
+
+
+def test_a_cycle_of_topics_that_was_stored_once_stops_nothing(app: App) -> None:
+    topic(app, "birds")
+    topic(app, "owls", "birds")
+    topic(app, "eagles")
+    with app.store.writing(ME.tenant) as rows:
+        birds = rows.item(ME.tenant, "birds")
+        assert birds is not None
+        looped = birds._replace(attributes={"parent_topic_id": "owls"})
+        rows.apply(Changes(before=birds, item=looped))
+    move(app, "eagles", "owls")
+    assert app.engine.reading.find(ME, "topic", "eagles") is not None

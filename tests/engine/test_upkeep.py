@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew,
 from memolith.settings import Settings
 from memolith.storage.migrations import all_migrations
 from memolith.storage.sqlite.backup import FILE
+from memolith.storage.sqlite.shred import blank_unused_bytes
 from memolith.storage.terms import indexed
 from tests.checked import sqlite_file
 from tests.conftest import ME, At, engine_of, note
@@ -477,3 +478,34 @@ def test_secrets_of_an_import_are_redacted_and_named(app: App, target: App) -> N
     assert target.engine.maintenance.import_(ME, lines(app))[2] == {"github-token": 2}
     assert token not in "".join(lines(target))
     assert target.engine.maintenance.verify() == []
+
+
+# Compacting
+
+
+@pytest.mark.stores("sqlite")
+def test_upkeep_goes_through_the_file_only_where_something_was_erased(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[Path] = []
+
+    def count(file: Path, page_size: int, roots: Sequence[int]) -> None:
+        scans.append(file)
+        blank_unused_bytes(file, page_size, roots)
+
+    monkeypatch.setattr("memolith.storage.sqlite.store.blank_unused_bytes", count)
+    app.engine.writing.remember(ME, note("A zebra.", id="zebra"))
+    app.store.compact()
+    assert len(scans) == 1, "what an earlier version erased is not known"
+    app.engine.writing.remember(ME, note("An okapi.", id="okapi"))
+    app.engine.writing.forget(ME, "okapi")
+    app.store.compact()
+    assert len(scans) == 1
+    monkeypatch.setattr(app.store, "shred", lambda: False)
+    assert not app.engine.writing.erase(ME, "zebra"), "somebody still reads"
+    monkeypatch.undo()
+    monkeypatch.setattr("memolith.storage.sqlite.store.blank_unused_bytes", count)
+    app.store.compact()
+    assert len(scans) == 2
+    app.store.compact()
+    assert len(scans) == 2

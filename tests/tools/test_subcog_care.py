@@ -17,13 +17,15 @@ from memolith.adapters.git import checkout
 from memolith.analysts.builtin.analyst import BuiltinAnalyst
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
+from memolith.domain.events import Changes
 from memolith.domain.items import Draft, Patch
+from memolith.domain.queries import Query
 from memolith.engine.graph.walking import Traversal
 from memolith.ports.repository import Checkout
 from memolith.tools.call import Call
 from tests.checked import body_of, present
 from tests.conftest import ME, At, note
-from tests.stores import each_store
+from tests.stores import each_store, each_store_in_full_run
 from tests.tools.subcog_calls import capture, found, refused, run
 
 pytestmark = each_store
@@ -340,6 +342,41 @@ def test_gc_without_a_repository_and_with_bad_ages_is_refused(app: App, widgets:
 # Reindexing and the rest
 
 
+def test_a_reindex_is_about_the_tenant_of_the_caller_alone(app: App) -> None:
+    other = Caller("acme", "ann")
+    for number in range(3):
+        app.engine.writing.remember(
+            other, note(f"Zebra {number} of another tenant.", id=f"{number}")
+        )
+    capture(app, "A zebra of mine.")
+    told: list[tuple[float, float | None]] = []
+    call = Call(
+        ME, app.engine, local=True, progress=lambda done, total, _: told.append((done, total))
+    )
+    outcome = app.registry.run("subcog_reindex", {}, call)
+    assert outcome.ok
+    with app.store.reading(ME.tenant) as rows:
+        events = rows.last_seq(ME.tenant)
+    assert told[-1] == (events, events)
+    assert app.engine.maintenance.verify() == []
+    assert app.engine.recall.search(other, Query("zebra")).hits
+
+
+def test_a_reindex_mends_the_rows_and_the_text_index_of_its_tenant(app: App) -> None:
+    id = capture(app, "The okapi is shy.")
+    other = Caller("acme", "ann")
+    app.engine.writing.remember(other, note("The okapi of others.", id="theirs"))
+    with app.store.writing(ME.tenant) as rows:
+        item = rows.item(ME.tenant, id)
+        assert item is not None
+        rows.apply(Changes(before=item, item=item._replace(title="Forged", passages=0), keep=0))
+        rows.write_totals()
+    assert app.engine.maintenance.verify()
+    assert app.engine.maintenance.reindex(ME.tenant) == 1
+    assert app.engine.maintenance.verify() == []
+    assert found(app, query="okapi") == [id]
+
+
 def test_a_reindex_counts_the_memories_and_leaves_them_as_they_are(
     at: At, tmp_path: Path, widgets: Path
 ) -> None:
@@ -472,6 +509,7 @@ def test_memories_of_different_people_projects_and_audiences_are_not_merged(app:
     assert [len(group["memories"]) for group in answer["candidate_merges"]] == [2]
 
 
+@each_store_in_full_run
 def test_planted_duplicates_are_found_and_no_contradiction_is_merged(smart: App) -> None:
     texts, twins, rivals = planted(300, 30, 12, random.Random(4))
     share, merged, equal = run_all(smart, texts, twins, rivals)

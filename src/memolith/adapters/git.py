@@ -11,8 +11,9 @@ BRANCH_PREFIX = "ref: refs/heads/"
 REFTABLE_BRANCH = ".invalid"
 """What HEAD names where references are kept in a reftable, whose format is not read here."""
 
-_REMOTE = re.compile(r'^\s*\[remote "(.+)"\]((?:\n(?!\s*\[).*)*)', re.M)
-_URL = re.compile(r'^\s*url\s*=\s*"?(.+?)"?\s*$', re.M | re.I)
+# Blanks of one line only: a row of empty lines would be scanned once for each of them.
+_REMOTE = re.compile(r'^[^\S\n]*\[remote "(.+)"\]((?:\n(?![^\S\n]*\[).*)*)', re.M)
+_URL = re.compile(r"^[^\S\n]*url[^\S\n]*=[^\S\n]*(\S.*)$", re.M | re.I)
 _HOST_AND_PATH = re.compile(r"(?:[\w+.-]+://)?(?:[^@/]*@)?([^/:]+)(?::\d+(?=/))?[:/]+(.+)")
 _PACKED_BRANCH = re.compile(r"^[0-9a-f]+ refs/(?:heads|remotes/[^/\n]+)/(.+)$", re.M)
 
@@ -86,7 +87,7 @@ def _remotes(common: Path) -> dict[str, str]:
     for name, section in _REMOTE.findall(_text(common / "config")):
         url = _URL.search(section)
         if url:
-            remotes[name] = url[1]
+            remotes[name] = url[1].rstrip().removeprefix('"').removesuffix('"')
     return remotes
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import cast
+from typing import NamedTuple, cast
 
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.blocks import text_of
@@ -13,7 +13,15 @@ from memolith.domain.items import Item
 from memolith.domain.links import Link
 from memolith.domain.passages import Passage
 from memolith.domain.queries import Filter
-from memolith.engine.statements import NEAR_COPY, contradicts, facts, overlap
+from memolith.engine.statements import (
+    NEAR_COPY,
+    Facts,
+    facts,
+    facts_contradict,
+    gist,
+    shared_share,
+    shingles,
+)
 from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.store import Reader, Writer
@@ -36,6 +44,37 @@ LINKS_WEIGHT = 30
 LINKS_TO_HALF_WEIGHT = 4
 FACTOR_PER_NEAR_COPY = 0.9
 FACTOR_PER_CONTRADICTION = 0.7
+
+
+class _Statement(NamedTuple):
+    """What a concept says, as far as it is compared with others."""
+
+    facts: Facts
+    sequences: set[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, passages: Sequence[Passage]) -> "_Statement":
+        text = gist(text_of(passages))
+        return cls(facts(text), shingles(text))
+
+
+class _Statements:
+    """What concepts say, each read once: many that are alike are compared each with each."""
+
+    def __init__(self, rows: Reader, tenant: str) -> None:
+        self._rows = rows
+        self._tenant = tenant
+        self._known: dict[str, _Statement] = {}
+
+    def of(self, ids: Iterable[str]) -> list[_Statement]:
+        """What these concepts say; those without text are left out."""
+        ids = sorted(ids)
+        missing = [id for id in ids if id not in self._known]
+        for id in missing:
+            # One at a time, because all of them together may be large.
+            for passages in self._rows.passages_of(self._tenant, [id]).values():
+                self._known[id] = _Statement.of(passages)
+        return [self._known[id] for id in ids if id in self._known]
 
 
 def certainty_of(item: Item, now: str) -> float:
@@ -64,7 +103,8 @@ def with_certainty(rows: Reader, before: Item | Link | None, event: Event) -> Ev
         return event
     passages = changes.passages or rows.passages(event.tenant, item.id)
     attributes = cast(Attributes, event.data.get("attributes") or {})
-    computed = {**attributes, **_computed_attributes(rows, item, passages)}
+    statements = _Statements(rows, event.tenant)
+    computed = {**attributes, **_computed_attributes(rows, item, passages, statements)}
     return event._replace(data={**event.data, "attributes": computed})
 
 
@@ -94,10 +134,12 @@ def affected_by(rows: Reader, row: Item | Link | None) -> set[str]:
 
 def compute_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> None:
     """Record the certainty of the concepts among these items, where it has changed."""
+    statements = _Statements(rows, rows.tenant)
     for item in rows.items(rows.tenant, set(ids)).values():
         if item.kind != "concept" or item.attributes.get("certainty_source") == GIVEN:
             continue
-        computed = _computed_attributes(rows, item, rows.passages(rows.tenant, item.id))
+        passages = rows.passages(rows.tenant, item.id)
+        computed = _computed_attributes(rows, item, passages, statements)
         if computed["certainty_score"] == item.attributes.get("certainty_score"):
             continue
         data: dict[str, Json] = {"attributes": computed}
@@ -105,15 +147,17 @@ def compute_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> Non
         rows.append(event, fold(item, event))
 
 
-def _computed_attributes(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, Json]:
-    score = _score(rows, item, passages)
+def _computed_attributes(
+    rows: Reader, item: Item, passages: Sequence[Passage], statements: _Statements
+) -> dict[str, Json]:
+    score = _score(rows, item, passages, statements)
     return {"certainty_score": round(score, 1), "certainty_source": COMPUTED}
 
 
-def _score(rows: Reader, item: Item, passages: Sequence[Passage]) -> float:
+def _score(rows: Reader, item: Item, passages: Sequence[Passage], statements: _Statements) -> float:
     """A long and detailed text and many links raise the score; contradictions lower it."""
-    text = text_of(passages)
-    found = facts(text)
+    ours = _Statement.of(passages)
+    found = ours.facts
     word_count = len(found.words)
     length = 1 - 2 ** (-word_count / WORDS_TO_HALF_LENGTH)
     telling = min(len(found.telling) / TELLING_WORDS_FOR_FULL_DETAIL, 1)
@@ -124,11 +168,10 @@ def _score(rows: Reader, item: Item, passages: Sequence[Passage]) -> float:
     linked = 1 - 2 ** (-len(links) / LINKS_TO_HALF_WEIGHT)
     score = BASE_CERTAINTY + LENGTH_WEIGHT * length + DETAIL_WEIGHT * detail + LINKS_WEIGHT * linked
     similar = _similar_concepts(rows, item, passages)
-    for other_passages in rows.passages_of(item.tenant, similar).values():
-        other = text_of(other_passages)
-        if overlap(text, other) < NEAR_COPY:
+    for theirs in statements.of(similar):
+        if shared_share(ours.sequences, theirs.sequences) < NEAR_COPY:
             continue
-        if contradicts(text, other):
+        if facts_contradict(ours.facts, theirs.facts):
             score *= FACTOR_PER_CONTRADICTION
         else:
             score *= FACTOR_PER_NEAR_COPY

@@ -23,7 +23,7 @@ from memolith.engine.reading import Reading
 from memolith.engine.recall import Pair, Recall
 from memolith.engine.recording import Recorder
 from memolith.engine.search import MAX_CANDIDATES_PER_SIDE
-from memolith.engine.statements import contradicts
+from memolith.engine.statements import contradicts, facts, facts_contradict
 from memolith.engine.tenant_settings import TenantSettings
 from memolith.engine.titles import headline
 from memolith.engine.validation import InputRules
@@ -107,10 +107,14 @@ class Consolidation:
             for item, blocks in self.reading.read_many(caller, list(items))
         }
 
+        facts_of = {id: facts(text) for id, text in texts.items()}
+
         def fit(ours: set[str], theirs: set[str]) -> bool:
             """Each memory may be like the next, and yet the last contradict the first."""
             return not any(
-                contradicts(texts[mine], texts[other]) for mine in ours for other in theirs
+                facts_contradict(facts_of[mine], facts_of[other])
+                for mine in ours
+                for other in theirs
             )
 
         same_place = [

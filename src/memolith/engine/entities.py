@@ -30,6 +30,9 @@ MENTION = "MentionedIn"
 RELATED = "RelatesTo"
 MAX_MEMORIES_PER_ENTITY = 50
 CONFIDENCE_OF_CO_OCCURRENCE = 0.5
+MAX_ENTITIES_PER_TEXT = 1000
+MAX_RELATIONS_PER_TEXT = 2000
+"""Storing what was found in a text is one write, which others wait for."""
 ENTITIES = Filter(kinds=("entity",))
 MEMORIES = Filter(kinds=("memory",))
 
@@ -167,15 +170,29 @@ class Entities:
         entities = [
             entity for entity in answer.value.entities if entity.confidence >= min_confidence
         ]
+        warnings = list(answer.warnings)
+        if len(entities) > MAX_ENTITIES_PER_TEXT:
+            warnings.append(
+                f"The text names {len(entities):,} entities; these are the "
+                f"{MAX_ENTITIES_PER_TEXT:,} surest. Extract from a part of it for the others."
+            )
+            entities.sort(key=lambda entity: -entity.confidence)
+            del entities[MAX_ENTITIES_PER_TEXT:]
         names = {entity.name for entity in entities}
-        relations = [
+        stated = [
             relation
             for relation in answer.value.relations
             if names.issuperset((relation.source, relation.target))
         ]
-        return Extraction(
-            entities, _combined(relations, min_confidence), answer.method, answer.warnings
-        )
+        relations = _combined(stated, min_confidence)
+        if len(relations) > MAX_RELATIONS_PER_TEXT:
+            warnings.append(
+                f"The text states {len(relations):,} relations; these are the "
+                f"{MAX_RELATIONS_PER_TEXT:,} surest. Extract from a part of it for the others."
+            )
+            relations.sort(key=lambda relation: -relation.confidence)
+            del relations[MAX_RELATIONS_PER_TEXT:]
+        return Extraction(entities, relations, answer.method, warnings)
 
     def keep(
         self, caller: Caller, place: Draft, found: Extraction, memory: str | None
@@ -249,13 +266,14 @@ class Entities:
             lambda analyst: analyst.entities("\n".join(texts.values()), types)
         )
         id_of = {name.casefold(): item.id for item in items for name in _names(item)}
+        memory_of = _memories_of_sentences(texts)
         relations = []
         for relation in answer.value.relations:
             source = id_of.get(relation.source.casefold())
             target = id_of.get(relation.target.casefold())
             if source is None or target is None or source == target:
                 continue
-            memory = next((id for id, text in texts.items() if relation.sentence in text), None)
+            memory = memory_of.get(relation.sentence)
             relations.append(relation._replace(source=source, target=target, memory=memory))
         stated = {frozenset((relation.source, relation.target)) for relation in relations}
         for memory, text in texts.items():
@@ -274,6 +292,15 @@ class Entities:
             for link in rows.neighbours(caller.tenant, ids, "outgoing", [MENTION]):
                 mentioned[link.target].add(link.source)
         return mentioned
+
+
+def _memories_of_sentences(texts: Mapping[str, str]) -> dict[str, str]:
+    """The id of the first memory with each sentence."""
+    memory_of: dict[str, str] = {}
+    for id, text in texts.items():
+        for sentence in sentences(text):
+            memory_of.setdefault(sentence, id)
+    return memory_of
 
 
 def _items_called(rows: Reader, caller: Caller, name: str, chosen: Filter) -> dict[str, Item]:

@@ -34,8 +34,11 @@ GLOB_ATTRIBUTES = {"source": "source", "path": "source", "branch": "branch"}
 `path` is another word for `source`: both are the file that a memory came from.
 """
 MICROSECOND_S = 1e-6
+MAX_FILTER_CHARACTERS = 10_000
+"""As long as a query may be. Each value becomes a parameter of a statement."""
 _KEY = re.compile(r'(-?)([^\s:",]+):')
 _VALUE = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,"]+)', re.S)
+_BLANKS = re.compile(r"\s*")
 
 StoredWords = Mapping[str, tuple[str, ...]]
 """The words of the language, and what is stored for each."""
@@ -120,6 +123,12 @@ def _texts(values: Sequence[FilterValue]) -> list[str]:
 
 def read(text: str) -> Iterator[FilterTerm]:
     """The terms of a filter; an error names the place that cannot be read."""
+    if len(text) > MAX_FILTER_CHARACTERS:
+        raise InvalidInput(
+            f"The filter has {len(text):,} characters; at most {MAX_FILTER_CHARACTERS:,} are "
+            "allowed.",
+            field="filter",
+        )
     for position, character in enumerate(text):
         if not storable(character):
             raise fault(position, "this character cannot be stored, so nothing has it")
@@ -154,7 +163,8 @@ def _read_values(text: str, position: int) -> tuple[list[FilterValue], int]:
 
 
 def _skip_blanks(text: str, position: int) -> int:
-    return len(text) - len(text[position:].lstrip())
+    blanks = _BLANKS.match(text, position)
+    return blanks.end() if blanks else position
 
 
 def _stored(value: FilterValue, words: StoredWords) -> tuple[str, ...]:

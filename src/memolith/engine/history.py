@@ -15,7 +15,7 @@ from memolith.domain.passages import Block, Passage
 from memolith.engine.recording import Recorder
 from memolith.engine.validation import when
 from memolith.engine.visibility import sees_both_ends, visible
-from memolith.errors import InvalidInput, NotFound, NotUndoable
+from memolith.errors import AlreadyExists, InvalidInput, NotFound, NotUndoable
 from memolith.ports.store import Reader, Store
 
 INVERSE_TYPES = {
@@ -121,7 +121,7 @@ class History:
             data = inverse.data | {"undoes": seq}
             try:
                 return self.recorder.tell(rows, caller, event.stream, inverse.type, data, row)
-            except InvalidInput as error:
+            except (AlreadyExists, InvalidInput) as error:
                 raise NotUndoable(
                     f"Without this event: {error.message}", id=event.stream
                 ) from error

@@ -10,6 +10,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.events import Changes, Event
 from memolith.domain.fold import Replay
 from memolith.domain.items import Item
+from memolith.domain.links import Link
 from memolith.engine.event_import import EXPORT_FORMAT, EventImport, draft_of, read_lines
 from memolith.engine.progress import Progress, no_progress
 from memolith.engine.recall import Recall
@@ -19,6 +20,7 @@ from memolith.engine.writing import Writing
 from memolith.errors import MemolithError
 from memolith.ports.store import Store, Writer
 
+STREAMS_PER_TRANSACTION = 100
 LEFT_OUT_OF_EXPORTS = (
     "vault values",
     "client keys",
@@ -122,6 +124,23 @@ class Maintenance:
                 rows.write_totals()
         return done
 
+    def reindex(self, tenant: str, progress: Progress = no_progress) -> int:
+        """Make the rows and the text index of one tenant again; returns how many events it has.
+
+        Others write in between: each transaction takes a few items, and each item is whole.
+        """
+        done = 0
+        with self.store.reading(tenant) as before:
+            streams = list(before.streams(tenant))
+            total = before.last_seq(tenant)
+        for start in range(0, len(streams), STREAMS_PER_TRANSACTION):
+            with self.store.writing(tenant) as rows:
+                for stream in streams[start : start + STREAMS_PER_TRANSACTION]:
+                    done += _reindex_stream(rows, tenant, stream)
+                rows.write_totals()
+            progress(done, total)
+        return done
+
     def export(self, tenant: str) -> Iterator[str]:
         """The tenant as JSON Lines: a header, then its log."""
         with self.store.reading(tenant) as rows:
@@ -170,6 +189,24 @@ def _rebuild_stream(rows: Writer, tenant: str, stream: str) -> int:
         rows.queue("embed", stream, events[-1].seq)
     elif state.row:
         rows.apply(Changes(link=state.row))
+    return len(events)
+
+
+def _reindex_stream(rows: Writer, tenant: str, stream: str) -> int:
+    """Write one item or link again in its place; vectors of a text that is the same stay."""
+    events = rows.events(tenant, stream)
+    state = Replay.of(events)
+    if isinstance(state.row, Link):
+        rows.apply(Changes(link=state.row))
+    elif state.row:
+        before = rows.item(tenant, stream)
+        if before is not None and rows.passages(tenant, stream) == state.passages:
+            rows.apply(Changes(before=before, item=state.row))
+            rows.index_again(state.row)
+        else:
+            passages = tuple(state.passages)
+            rows.apply(Changes(before=before, item=state.row, keep=0, passages=passages))
+            rows.queue("embed", stream, events[-1].seq)
     return len(events)
 
 

@@ -5,6 +5,7 @@ A template is checked as a whole before anything is filled in.
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Literal, NamedTuple
@@ -15,6 +16,8 @@ from memolith.errors import InvalidInput, TooLarge
 MAX_TEMPLATE_CHARACTERS = 100_000
 MAX_BLOCK_DEPTH = 10
 MAX_PROBLEMS_TOLD = 100
+MAX_NAMES_IN_PATH = 20
+"""A path is walked again in every round of a loop."""
 MAX_RENDER_COST = 2_000_000
 """What a result may cost: one for each character, and a little for each piece."""
 COST_PER_PIECE = 8
@@ -22,15 +25,15 @@ COST_PER_PIECE = 8
 RESERVED_PREFIXES = ("system_", "subcog_", "__")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-_FENCE = r"^[ ]{0,3}(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~]*[ \t]*$"
+_FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}+|~{3,}+)(?P<rest>[^\n]*)$", re.M)
+_AFTER_CLOSING_MARK = re.compile(r"[`~]*[ \t]*")
 # A line with nothing on it but the beginning or the end of a block leaves no line behind.
 _TOKEN = re.compile(
-    rf"(?P<fence>{_FENCE})"
-    r"|(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
+    r"(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
     r"|{{(?P<tag>[^{}]*)}}|(?P<stray>{{|}})",
     re.M | re.S,
 )
-_HEADING = re.compile(rf"{_FENCE}|^(?P<level>\#{{1,6}})[ \t]+(?P<title>[^\n]*)$", re.M | re.S)
+_HEADING = re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>[^\n]*)$", re.M)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _PLURAL_ENDING = re.compile(r"(?<=.)(?:(ie)|(?<=ss|ch|sh)e|(?<=x)e)?s$")
 
@@ -93,7 +96,7 @@ class Template:
         missing = dict.fromkeys(name for name in needed if values.get(name) is None)
         pieces = []
         cost = 0
-        for piece in _filled(self.parts, values, missing):
+        for piece in _filled(self.parts, ChainMap(dict(values)), missing):
             pieces.append(piece)
             cost += len(piece) + COST_PER_PIECE
             if cost > MAX_RENDER_COST:
@@ -191,6 +194,8 @@ class _Parser:
         """What is wrong with the name of a value."""
         if not text:
             return "a name is missing"
+        if len(path) > MAX_NAMES_IN_PATH:
+            return f"`{text[:60]}` has more than {MAX_NAMES_IN_PATH} names with dots between them"
         if not all(NAME.fullmatch(name) for name in path):
             return f"`{text[:60]}` is no name; use letters, digits and _, and dots between names"
         if path[0].lower().startswith(RESERVED_PREFIXES):
@@ -208,25 +213,93 @@ class _Parser:
 
 def _tokens(content: str) -> Iterator[Token]:
     """The tags of a template and the text between them; code in fences is text."""
+    fences = _Fences(content)
     end = 0
-    for match in _TOKEN.finditer(content):
+    match = _TOKEN.search(content)
+    while match is not None:
+        fence = fences.first_from(end)
+        if fence is not None and fence.start < match.start():
+            yield Token(end, "text", content[end : fence.end])
+            end = fence.end
+            if match.start() < end:
+                match = _TOKEN.search(content, end)
+            continue
         yield Token(end, "text", content[end : match.start()])
         end = match.end()
         group = str(match.lastgroup)
         text = match[group]
-        if group == "fence":
-            yield Token(match.start(), "text", text)
-        elif group == "brace":
+        if group == "brace":
             yield Token(match.start(), "text", text.replace("\\", ""))
         elif group == "stray":
             yield Token(match.start(), "stray", text.strip())
         else:
             yield Token(match.start(), "tag", text.strip())
+        match = _TOKEN.search(content, end)
     yield Token(end, "text", content[end:])
 
 
+class Span(NamedTuple):
+    """A part of a text."""
+
+    start: int
+    end: int
+
+
+class _Fences:
+    """The code in fences of a text, found from left to right in one pass.
+
+    A fence is closed by a line with the same mark, at least as long. One that is not closed is
+    text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines = list(_FENCE.finditer(text))
+        self._longest_closing = _longest_closing_marks(self._lines)
+        self._next_line = 0
+        self._next_fence: Span | None = None
+
+    def first_from(self, position: int) -> Span | None:
+        """The first fence that begins there or later; positions must not go back."""
+        while self._next_fence is None or self._next_fence.start < position:
+            if self._next_line == len(self._lines):
+                return None
+            self._read_line(position)
+        return self._next_fence
+
+    def _read_line(self, position: int) -> None:
+        """Take the next line with a mark; with all up to its end, if it begins a fence there."""
+        opening = self._lines[self._next_line]
+        mark = opening["mark"]
+        self._next_line += 1
+        longest = self._longest_closing[self._next_line].get(mark[0], 0)
+        if opening.start() < position or longest < len(mark):
+            return
+        line = self._lines[self._next_line]
+        while not (line["mark"].startswith(mark) and _is_closing(line)):
+            self._next_line += 1
+            line = self._lines[self._next_line]
+        self._next_line += 1
+        self._next_fence = Span(opening.start(), line.end())
+
+
+def _is_closing(line: re.Match[str]) -> bool:
+    return _AFTER_CLOSING_MARK.fullmatch(line["rest"]) is not None
+
+
+def _longest_closing_marks(lines: Sequence[re.Match[str]]) -> list[dict[str, int]]:
+    """For each line: how long the longest mark of each kind is that closes there or later."""
+    longest: dict[str, int] = {}
+    from_the_end = [longest]
+    for line in reversed(lines):
+        kind = line["mark"][0]
+        if _is_closing(line) and len(line["mark"]) > longest.get(kind, 0):
+            longest = {**longest, kind: len(line["mark"])}
+        from_the_end.append(longest)
+    return from_the_end[::-1]
+
+
 def _filled(
-    parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dict[str, None]
+    parts: Sequence[Part | str], scope: ChainMap[str, Json], missing: dict[str, None]
 ) -> Iterator[str]:
     """The pieces of the result; variables without a value are added to `missing`."""
     for part in parts:
@@ -245,8 +318,9 @@ def _filled(
             continue
         elif isinstance(value, list):
             for entry in value:
-                inner = {**scope, part.entry_name: entry, "this": entry}
-                yield from _filled(part.body, inner, missing)
+                # On top of the others: copying them for every entry takes the product of both.
+                entry_scope = ChainMap({part.entry_name: entry, "this": entry}, *scope.maps)
+                yield from _filled(part.body, entry_scope, missing)
         else:
             raise InvalidInput(f"`{name}` is repeated, so it must be a list.", field="variables")
 
@@ -286,9 +360,24 @@ def as_xml(text: str) -> str:
     return "\n".join(lines)
 
 
+def _headings(text: str) -> list[re.Match[str]]:
+    """The headings outside of code."""
+    fences = _Fences(text)
+    headings = []
+    end = 0
+    for match in _HEADING.finditer(text):
+        fence = fences.first_from(end)
+        while fence is not None and fence.end <= match.start():
+            end = fence.end
+            fence = fences.first_from(end)
+        if fence is None or match.start() < fence.start:
+            headings.append(match)
+    return headings
+
+
 def _sections(text: str) -> list[Section]:
     """The text cut at headings outside of code."""
-    headings = [match for match in _HEADING.finditer(text) if match["level"]]
+    headings = _headings(text)
     first_end = headings[0].start() if headings else len(text)
     sections = []
     if text[:first_end].strip():

@@ -8,9 +8,10 @@ from memolith.domain.events import Changes, Event
 from memolith.domain.fold import fold
 from memolith.domain.items import Item
 from memolith.domain.links import Link
+from memolith.domain.queries import Condition, Filter
 from memolith.engine.certainty import affected_by, compute_again, with_certainty
 from memolith.engine.visibility import check_project, keeps_members
-from memolith.errors import AlreadyExists, Denied, InvalidInput
+from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 from memolith.ports.clock import Clock
 from memolith.ports.store import Reader, Writer
 
@@ -70,6 +71,9 @@ class Recorder:
         event = with_certainty(rows, new.before, event)
         changes = fold(new.before, event)
         refuse_unsound(rows, changes)
+        # Not where a log is imported: it may hold what was possible once.
+        if changes.item is not None and changes.item.kind == "topic":
+            _refuse_loose_topic(rows, changes.before, changes.item)
         refuse_closed_project(rows, caller, changes)
         affected = affected_by(rows, new.before)
         rows.append(event, changes)
@@ -119,6 +123,41 @@ def _refuse_empty(rows: Reader, changes: Changes, item: Item) -> None:
     passages = changes.passages or rows.passages(item.tenant, item.id)
     if not any(passage.text.strip() for passage in passages):
         raise InvalidInput("An item without text needs a title.", field="title")
+
+
+def _refuse_loose_topic(rows: Reader, before: Item | None, topic: Item) -> None:
+    """Refuse a topic below itself or below none, and to take one away that others are below."""
+    if topic.forgotten:
+        if before is not None and not before.forgotten:
+            _refuse_topics_below(rows, topic)
+        return
+    parent_id = topic.attributes.get("parent_topic_id")
+    if before is not None and before.attributes.get("parent_topic_id") == parent_id:
+        return
+    # The set ends the walk also where a cycle was stored before it was refused.
+    visited: set[object] = set()
+    while parent_id and parent_id not in visited:
+        visited.add(parent_id)
+        if parent_id == topic.id:
+            raise InvalidInput(
+                f"The topic {topic.title!r} would be below itself.", field="parent_topic_id"
+            )
+        parent = rows.item(topic.tenant, str(parent_id))
+        if parent is None or parent.forgotten or parent.kind != "topic":
+            raise InvalidInput(
+                f"There is no topic {str(parent_id)[:100]!r} to be below.", field="parent_topic_id"
+            )
+        parent_id = parent.attributes.get("parent_topic_id")
+
+
+def _refuse_topics_below(rows: Reader, topic: Item) -> None:
+    everybody = Caller(topic.tenant, admin=True)
+    below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
+    page = rows.list_items(everybody, below, limit=1, counted=False)
+    if page.items:
+        raise Conflict(
+            "There are topics below this one; move or delete them first.", field="topic_id"
+        )
 
 
 def _refuse_taken_name(rows: Reader, before: Item | None, item: Item) -> None:

@@ -32,6 +32,8 @@ MAX_RANKED_TOGETHER = 40
 """How many of the best candidates of each side are ranked together."""
 MAX_WITH_NEIGHBOURS = 20
 """For how many of them the passages before and after are ranked, too."""
+MAX_PHRASES = 50
+"""How many quoted phrases a hit must have; a text with more quotes is no query by hand."""
 MIN_STRONG_SIMILARITY = 0.79
 COMMON_TERM_SHARE = 0.02
 COMMON_TERM_PASSAGES = 2000
@@ -85,7 +87,8 @@ class Search:
         self._query = query
         self._lexicon = lexicon
         self._ranker = ranker
-        phrases = [lexicon.terms(text) for text in _QUOTED.findall(query.text)]
+        quoted = list(dict.fromkeys(_QUOTED.findall(query.text)))
+        phrases = [lexicon.terms(text) for text in quoted[:MAX_PHRASES]]
         self._phrases = [phrase for phrase in phrases if phrase]
         terms = lexicon.query_terms(query.text)
         self._asked = Asked(

@@ -120,10 +120,14 @@ NUMBER_WORDS = frozenset(
 )
 SHINGLE_WORDS = 3
 """Texts are compared by sequences of this many words."""
+MAX_COMPARED_CHARACTERS = 10_000
+"""Of a longer text, its beginning and its end are compared while others wait for a write."""
 NEAR_COPY = 0.6
 """Two texts with this share of word sequences in common say nearly the same."""
 _SENTENCE_END = re.compile(
-    r"(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])\s+|\s*\n\s*"
+    r"(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])\s+"
+    # Only from the first blank on: trying every blank of a long row takes the square of its length.
+    r"|(?<!\s)\s*\n\s*"
 )
 
 
@@ -165,8 +169,11 @@ def _is_name(word: str) -> bool:
 
 def contradicts(first: str, second: str) -> bool:
     """Whether two texts differ in a number, a date, a name or a negation."""
-    ours = facts(first)
-    theirs = facts(second)
+    return facts_contradict(facts(first), facts(second))
+
+
+def facts_contradict(ours: Facts, theirs: Facts) -> bool:
+    """Whether the facts of two texts differ."""
     # Two negations cancel each other.
     if len(ours.negations) % 2 != len(theirs.negations) % 2:
         return True
@@ -191,21 +198,36 @@ def near_copies(rows: Reader, caller: Caller, kind: str, text: str) -> tuple[Sim
         return ()
     items = rows.items(caller.tenant, ids)
     passages = rows.passages_of(caller.tenant, ids)
+    words = text.casefold().split()
+    sequences = shingles(gist(text))
     copies = []
     for id in ids:
         other = text_of(passages[id])
-        is_exact = same(other, text)
-        similarity = 1.0 if is_exact else round(overlap(text, other), 3)
+        is_exact = other.casefold().split() == words
+        similarity = 1.0
+        if not is_exact:
+            similarity = round(shared_share(sequences, shingles(gist(other))), 3)
         if similarity >= NEAR_COPY:
             copies.append(Similar(id, items[id].title, similarity, is_exact))
     copies.sort(key=lambda copy: (not copy.exact, -copy.similarity, copy.id))
     return tuple(copies)
 
 
+def gist(text: str) -> str:
+    """A text of bounded length that begins and ends as the given one."""
+    if len(text) <= MAX_COMPARED_CHARACTERS:
+        return text
+    half = MAX_COMPARED_CHARACTERS // 2
+    return f"{text[:half]}\n{text[-half:]}"
+
+
 def overlap(first: str, second: str) -> float:
     """The share of three-word sequences that two texts have in common."""
-    ours = shingles(first)
-    theirs = shingles(second)
+    return shared_share(shingles(first), shingles(second))
+
+
+def shared_share(ours: set[tuple[str, ...]], theirs: set[tuple[str, ...]]) -> float:
+    """The share of the sequences of two texts that both have."""
     if not ours or not theirs:
         return 0.0
     return len(ours & theirs) / len(ours | theirs)

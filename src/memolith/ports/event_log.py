@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from memolith.domain.events import Changes, Data, Event
+from memolith.domain.items import Item
 
 NO_LIMIT = 2**63 - 1
 """The largest limit that SQL accepts."""
@@ -72,6 +73,10 @@ class EventLogWriter(Protocol):
 
     def apply(self, changes: Changes) -> None:
         """Change the rows as one event says, without writing the event."""
+        ...
+
+    def index_again(self, item: Item) -> None:
+        """Write what the text index has of an item anew. Call `write_totals` after it."""
         ...
 
     def write_totals(self) -> None:

@@ -12,7 +12,7 @@ DELIMITERS = "\t;,|"
 MAX_SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 65_536
 MAX_FIELD_CHARACTERS = 300
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def read_tsv(text: str) -> Content | None:

@@ -24,7 +24,7 @@ MIN_CHARACTERS_OF_TEXT = 20
 """A page with a picture and less text is a scan."""
 
 MAX_SCANNED_CHARACTERS = 200
-_CAPTION = re.compile(r"^\s*(?:Figure|Fig\.|Abbildung|图|圖)\s*(\d+)", re.M | re.I)
+_CAPTION = re.compile(r"^[^\S\n]*(?:Figure|Fig\.|Abbildung|图|圖)\s*(\d+)", re.M | re.I)
 
 
 class Box(NamedTuple):

@@ -13,7 +13,12 @@ SHORT_SENTENCE_PENALTY = 5
 """Added to the number of words, so that a sentence of few words does not win by their average."""
 
 _WORD = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
-_SENTENCE = re.compile(r"[^.!?。！？\n]{8,400}(?:[.!?](?=\s|$)|[。！？]|\n|$)")
+MAX_SENTENCE_CHARACTERS = 400
+# From the beginning of a sentence only: a pattern that may begin anywhere scans the rest of a long
+# one from each of its letters.
+_SENTENCE = re.compile(
+    r"(?:^|(?<=[.!?。！？\n]))[^.!?。！？\n]{8,}+(?:[.!?](?=\s|$)|[。！？]|\n|$)"
+)
 
 
 def summarize(pieces: Sequence[Piece]) -> str:
@@ -41,7 +46,7 @@ def _sentences(pieces: Sequence[Piece]) -> list[str]:
     sentences: list[str] = []
     for piece in pieces:
         for sentence in _SENTENCE.findall(piece.text):
-            sentences.append(" ".join(sentence.split()))
+            sentences.append(" ".join(sentence[-MAX_SENTENCE_CHARACTERS:].split()))
         if len(sentences) >= MAX_SENTENCES_WEIGHED:
             break
     return sentences[:MAX_SENTENCES_WEIGHED]

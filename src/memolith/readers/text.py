@@ -10,8 +10,8 @@ from memolith.readers.content import TEXT_LEVEL, Content, Line, Piece, cut_secti
 
 CODE_FENCES = ("```", "~~~")
 _ANY_HEADING = re.compile(r"^#{1,6}\s", re.M)
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
-_TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*$", re.M)
+_HEADING = re.compile(r"(#{1,6})\s+(.*)$")
+_RULE_OF_COLUMN = re.compile(r":?-{2,}:?")
 _PICTURE = "!["
 
 
@@ -30,8 +30,18 @@ def read_markdown(text: str) -> Content | None:
     """Text under its headings; None if there is no heading."""
     if not _ANY_HEADING.search(text):
         return None
-    tables = len(_TABLE_RULE.findall(text))
+    tables = sum(_is_table_rule(line) for line in text.splitlines())
     return Content(cut_sections(_markdown_lines(text)), tables, text.count(_PICTURE))
+
+
+def _is_table_rule(line: str) -> bool:
+    """Whether a line divides the head of a table from its rows: `| --- | :--: |`."""
+    columns = [column.strip() for column in line.strip().removeprefix("|").split("|")]
+    if len(columns) > 1 and not columns[-1]:
+        columns.pop()
+    elif len(columns) == 1:
+        return False
+    return all(_RULE_OF_COLUMN.fullmatch(column) for column in columns)
 
 
 def read_json(text: str) -> Content | None:
@@ -53,7 +63,7 @@ def _markdown_lines(text: str) -> Iterator[Line]:
             in_code = not in_code
         heading = None if in_code else _HEADING.match(line)
         if heading:
-            yield Line(len(heading[1]), heading[2])
+            yield Line(len(heading[1]), heading[2].rstrip("#").rstrip())
         else:
             yield Line(TEXT_LEVEL, line)
 

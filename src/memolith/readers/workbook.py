@@ -17,7 +17,7 @@ from memolith.readers.archive import count_figures
 from memolith.readers.content import Content
 from memolith.readers.tables import Cell, Grid, grids_content
 
-_FORMULA_WITHOUT_VALUE = re.compile(rb"(?:</f>|<f[^>]*/>)(?:<v\s*/>|<v></v>)?</c>")
+_FORMULA_WITHOUT_VALUE = re.compile(rb"(?:</f>|<f[^<>]*/>)(?:<v\s*/>|<v></v>)?</c>")
 
 
 def read_workbook(file: BinaryIO) -> Content:

@@ -4,7 +4,6 @@ A rule of rules.toml names one of these functions. Each gets the text, and where
 and ends in it.
 """
 
-import hashlib
 import re
 from collections.abc import Callable
 from typing import Final
@@ -65,6 +64,9 @@ def card_number(text: str, start: int, end: int) -> bool:
 
 def base58_checksum(text: str, start: int, end: int) -> bool:
     """Whether the last four bytes of a base58 number are the checksum of the others."""
+    # hashlib loads OpenSSL, which a hook must not wait for.
+    import hashlib
+
     number = 0
     for character in text[start:end]:
         number = number * 58 + BASE58.index(character)

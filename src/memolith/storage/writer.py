@@ -225,6 +225,9 @@ class StoreWriter(StoreReader):
                 # The embedder sees the title with every passage.
                 self.statements.do("delete_vectors_of_passage", tenant=self.tenant, passage=ref)
 
+    def index_again(self, item: Item) -> None:
+        self._index_again(self.row_of(item), item, item)
+
     def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
         for item, (count, last) in reads.items():
             self.statements.do("add_access", tenant=self.tenant, item=item, count=count, last=last)

@@ -9,6 +9,8 @@ from memolith.errors import InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**63 - 1
+MAX_NAMES = 20_000
+"""How many names one object may have. Metadata of the largest size has fewer."""
 
 
 def check_clean(arguments: Mapping[str, Any]) -> None:
@@ -16,6 +18,7 @@ def check_clean(arguments: Mapping[str, Any]) -> None:
 
     That is: NUL, lone surrogates, numbers that are not finite or too large, deep nesting.
     """
+    _check_names("The call", arguments)
     for name in arguments:
         checked_text("an argument's name", name)
     waiting: list[tuple[str, Any, int]] = [(name, value, 1) for name, value in arguments.items()]
@@ -26,10 +29,19 @@ def check_clean(arguments: Mapping[str, Any]) -> None:
                 raise InvalidInput(
                     f"`{name}` is nested deeper than {MAX_DEPTH} levels.", field=name
                 )
+            if isinstance(value, dict):
+                _check_names(f"`{name}`", value, name)
             parts = value if isinstance(value, list) else [*value, *value.values()]
             waiting.extend((name, part, depth + 1) for part in parts)
         else:
             _check_value(name, value)
+
+
+def _check_names(what: str, names: Mapping[str, Any], field: str | None = None) -> None:
+    if len(names) > MAX_NAMES:
+        raise InvalidInput(
+            f"{what} has {len(names):,} names; at most {MAX_NAMES:,} are allowed.", field=field
+        )
 
 
 def _check_value(name: str, value: Any) -> None:

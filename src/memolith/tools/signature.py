@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import ErrorDetails
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    create_model,
+)
+from pydantic_core import CoreSchema, ErrorDetails
 
 from memolith.errors import Malformed, MemolithError
 from memolith.tools.call import ScopeName
@@ -23,10 +30,35 @@ ARGUMENT_PREFIX = "argument_"
 LEFT_OUT_WHEN_EMPTY = ("redactions", "warnings")
 
 
+COLLECTIONS = ("list", "tuple", "set", "frozenset", "dict")
+"""The kinds of schemas that can stop at the first entry that does not fit."""
+
+
 class Argument(BaseModel):
     """An object inside the arguments of a tool: as strict as the arguments themselves."""
 
     model_config = STRICT
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        """Stop at the first wrong entry of a list: only one error is told, and each costs 1 kB."""
+        schema = handler(source)
+        _stop_at_first_error(schema)
+        return schema
+
+
+def _stop_at_first_error(node: Any) -> None:
+    """Change a core schema so that no collection goes on after an entry that does not fit."""
+    if isinstance(node, list | tuple):
+        for entry in node:
+            _stop_at_first_error(entry)
+    elif isinstance(node, dict):
+        if node.get("type") in COLLECTIONS:
+            node["fail_fast"] = True
+        for value in node.values():
+            _stop_at_first_error(value)
 
 
 def scopes_of(effect: Effect, *, needs_read: bool = False) -> frozenset[str]:
@@ -71,7 +103,7 @@ class Signature:
                 # methods.
                 default = Field(defaults.get(name, ...), alias=name)
                 fields[ARGUMENT_PREFIX + name] = (hint, default)
-        return create_model(self.function.__name__, __config__=STRICT, **fields)
+        return create_model(self.function.__name__, __base__=Argument, **fields)
 
     @cached_property
     def input_schema(self) -> Schema:

@@ -22,6 +22,7 @@ def phrases(text: str) -> Counter[str]:
     """Count the words that mean something, and pairs of them that come again or are a name."""
     ignored = plain_words()
     weights: Counter[str] = Counter()
+    repeated = _repeated_pairs(text)
     for word, next_word in pairwise([*WORD.findall(text), ""]):
         if word.lower() in ignored or len(word) < MIN_WORD_CHARS:
             continue
@@ -30,9 +31,18 @@ def phrases(text: str) -> Counter[str]:
             continue
         pair = f"{word} {next_word}"
         is_name = word[0].isupper() and next_word[0].isupper()
-        if is_name or text.count(pair) > 1:
+        if is_name or pair in repeated:
             weights[pair.lower()] += PAIR_WEIGHT
     return weights
+
+
+def _repeated_pairs(text: str) -> set[str]:
+    """The pairs of words with one blank between them that stand in a text more than once."""
+    counts: Counter[str] = Counter()
+    for first, second in pairwise(WORD.finditer(text)):
+        if text[first.end() : second.start()] == " ":
+            counts[f"{first[0]} {second[0]}"] += 1
+    return {pair for pair, count in counts.items() if count > 1}
 
 
 def phrases_of_all(texts: Iterable[str]) -> Counter[str]:

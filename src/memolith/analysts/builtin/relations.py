@@ -24,6 +24,12 @@ TARGET_TYPES = {
 }
 """The types of entity that a relation can lead to; any type, where none are listed."""
 
+MAX_ENUMERATED = 50
+"""How many names of one enumeration a relation holds for: it holds for each with each."""
+
+MAX_WORDS_BETWEEN_CHARS = 300
+"""Names that are farther apart are not read as one statement."""
+
 NEGATION = re.compile(r"\b(?:not|never|no longer|without|instead)\b|n't\b", re.I)
 
 
@@ -56,6 +62,8 @@ def _keeps_subject(previous: RelationPhrase | None, between: str) -> bool:
 
 
 def _phrase(between: str) -> RelationPhrase | None:
+    if len(between) > MAX_WORDS_BETWEEN_CHARS:
+        return None
     for phrase in relation_phrases():
         if phrase.regex.fullmatch(between):
             return phrase
@@ -65,7 +73,7 @@ def _phrase(between: str) -> RelationPhrase | None:
 def _relations(
     sentence: str, phrase: RelationPhrase, left: Sequence[Mention], right: Sequence[Mention]
 ) -> Iterator[FoundRelation]:
-    for first, second in product(left, right):
+    for first, second in product(left[:MAX_ENUMERATED], right[:MAX_ENUMERATED]):
         source, target = (second, first) if phrase.is_reversed else (first, second)
         if _fits(phrase.type, source, target):
             confidence = CONFIDENCE_OF_STATEMENT * min(source.confidence, target.confidence)

@@ -1,16 +1,19 @@
 """Texts made of other texts, sentence by sentence."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 from memolith.analysts.builtin.phrases import phrases_of_all, weight_of, whole_sentences
-from memolith.engine.statements import NEAR_COPY, overlap
+from memolith.engine.statements import NEAR_COPY, shared_share, shingles
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 MIN_LISTED_SENTENCES = 2
 MAX_SUMMARY_SENTENCES = 3
 SAME_SENTENCE = NEAR_COPY / 2
 """Two sentences with this overlap say the same."""
+MAX_COMPARED = 50
+"""With how many of the sentences that have the same three words a sentence is compared."""
 
 
 def structure(text: str) -> str:
@@ -52,11 +55,42 @@ def _longest_first(texts: Sequence[str]) -> list[str]:
 def _added_sentences(texts: Sequence[str]) -> list[str]:
     """The sentences of the later texts that nothing before them says."""
     first, *others = texts
-    said = whole_sentences(first)
+    said = _Said(whole_sentences(first))
     added = []
     for text in others:
         for sentence in whole_sentences(text):
-            if all(overlap(sentence, other) < SAME_SENTENCE for other in said):
-                said.append(sentence)
+            sequences = shingles(sentence)
+            if not said.has(sequences):
+                said.add(sequences)
                 added.append(sentence)
     return added
+
+
+class _Said:
+    """Sentences by their word sequences: each is compared with those that share one only."""
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self._sentences: list[set[tuple[str, ...]]] = []
+        self._with_sequence: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for sentence in sentences:
+            self.add(shingles(sentence))
+
+    def add(self, sequences: set[tuple[str, ...]]) -> None:
+        number = len(self._sentences)
+        self._sentences.append(sequences)
+        for sequence in sequences:
+            numbers = self._with_sequence[sequence]
+            if len(numbers) < MAX_COMPARED:
+                numbers.append(number)
+
+    def has(self, sequences: set[tuple[str, ...]]) -> bool:
+        """Whether a sentence with these word sequences says what was said."""
+        tried: set[int] = set()
+        for sequence in sequences:
+            for number in self._with_sequence.get(sequence, ()):
+                if number in tried:
+                    continue
+                tried.add(number)
+                if shared_share(sequences, self._sentences[number]) >= SAME_SENTENCE:
+                    return True
+        return False

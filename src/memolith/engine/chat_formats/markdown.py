@@ -23,7 +23,9 @@ ROLES = {
 """What the names of speakers mean."""
 
 _NAME = rf"(?:{'|'.join(ROLES)})"
-_HEADING = rf"#+\W*(?:\d+\.\W*)?(?P<heading>{_NAME})(?: said)?\W*$"
+# Possessive, because the marks of a heading are signs as well: a line of nothing but marks could
+# be divided between both in as many ways as it is long.
+_HEADING = rf"#++\W*+(?:\d++\.\W*+)?(?P<heading>{_NAME})(?: said)?\W*+$"
 _NUMBERED_HEADING = r"#+ \d+\. (?P<numbered>\S.*)$"
 _BOLD = rf"\*\*(?P<bold>{_NAME})(?: said)?:?\*\*:?\s*(?P<after_bold>.*)$"
 _COLON = rf"(?P<plain>{_NAME})(?: said)?:(?:\s+(?P<after_plain>.*))?$"

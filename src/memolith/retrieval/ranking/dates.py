@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 MONTHS = (
@@ -26,6 +27,9 @@ MONTH_NUMBERS = {
     "sept": 9,
 }
 """The numbers of months by their names and short names."""
+
+MAX_PERIODS = 100
+"""How many of the periods that a question names count."""
 
 _MONTH_NAME = "|".join(sorted(MONTH_NUMBERS, key=len, reverse=True))
 _ISO_DATE = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b")
@@ -82,7 +86,12 @@ def named_periods(question: str, years: Sequence[int]) -> list[Period]:
     A day or month without a year is that of each of the given years.
     """
     text = question.lower()
-    return list(_days(text, years)) or list(_months(text, years)) or list(_years(text))
+    for find in (_days, _months, _years):
+        # Each once: every candidate is compared with every period.
+        periods = list(islice(dict.fromkeys(find(text, years)), MAX_PERIODS))
+        if periods:
+            return periods
+    return []
 
 
 def _days(text: str, years: Sequence[int]) -> Iterator[Period]:
@@ -97,10 +106,11 @@ def _days(text: str, years: Sequence[int]) -> Iterator[Period]:
 
 
 def _months(text: str, years: Sequence[int]) -> Iterator[Period]:
+    # "may" is mostly a verb.
+    may_is_a_month = _MONTH_OF_MAY.search(text) is not None
     for match in _MONTH.finditer(text):
         is_may_alone = match["month"] == "may" and not match["year"]
-        # "may" is mostly a verb.
-        if is_may_alone and not _MONTH_OF_MAY.search(text):
+        if is_may_alone and not may_is_a_month:
             continue
         for year in _years_of(match, years):
             # The day after the last one must be a date, too.
@@ -110,7 +120,7 @@ def _months(text: str, years: Sequence[int]) -> Iterator[Period]:
                 yield Period(first, first_of_next - timedelta(days=1))
 
 
-def _years(text: str) -> Iterator[Period]:
+def _years(text: str, years: Sequence[int]) -> Iterator[Period]:
     for year in _YEAR.findall(text):
         yield Period(date(int(year), 1, 1), date(int(year), 12, 31))
 

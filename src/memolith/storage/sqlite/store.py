@@ -14,11 +14,15 @@ from memolith.storage.sqlite.schema import migrate
 from memolith.storage.sqlite.shred import blank_unused_bytes
 from memolith.storage.sqlite.statements import SqliteStatements
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
-from memolith.storage.sqlite.writer import SqliteWriter
+from memolith.storage.sqlite.writer import LAST_ERASED, SqliteWriter
 from memolith.storage.tenant_facts import TenantFacts
 
 SHRED_ATTEMPTS = 20
 """How often `shred` begins anew because somebody wrote in between."""
+
+LAST_SHREDDED = "last shredded"
+"""The store-wide record that names the last erasure of which no byte is left."""
+NOTHING_ERASED = "nothing"
 
 MIN_FREE_PAGES = 1000
 MIN_FREE_SHARE = 4
@@ -96,6 +100,8 @@ class SqliteStore:
                     roots = [row.page for row in statements.rows("tree_roots")]
                     blank_unused_bytes(self.file, db.pragma("page_size"), roots)
                     statements.do("touch_database_id")
+                    erased = _store_records(db).get(LAST_ERASED, NOTHING_ERASED)
+                    statements.do("put_record", tenant="", name=LAST_SHREDDED, value=erased)
                 return _empty_write_ahead_log(db)
         return False
 
@@ -110,6 +116,11 @@ class SqliteStore:
             free = db.pragma("freelist_count")
             if free > MIN_FREE_PAGES and free > pages // MIN_FREE_SHARE:
                 db.execute("vacuum")
+            records = _store_records(db)
+            if records.get(LAST_ERASED, NOTHING_ERASED) == records.get(LAST_SHREDDED):
+                # Going through the whole file would keep others from writing for nothing.
+                _empty_write_ahead_log(db)
+                return
         self.shred()
 
     def backup(self, target: Path, progress: Progress = no_progress) -> None:
@@ -132,6 +143,12 @@ class SqliteStore:
 
     def close(self) -> None:
         self._connections.close()
+
+
+def _store_records(db: apsw.Connection) -> dict[str, str]:
+    """The records of the store itself."""
+    rows = SqliteStatements(db).rows("records", tenant="")
+    return {row.name: row.value for row in rows}
 
 
 def _empty_write_ahead_log(db: apsw.Connection) -> bool:

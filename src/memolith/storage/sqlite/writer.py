@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
+from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef
 from memolith.storage.rows import item_columns
@@ -11,6 +12,9 @@ from memolith.storage.sqlite.connections import translated_errors
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 from memolith.storage.terms import IndexedText
 from memolith.storage.writer import REBUILT_TABLES, StoreWriter
+
+LAST_ERASED = "last erased"
+"""The store-wide record that names the last erasure."""
 
 
 class SqliteWriter(StoreWriter, SqliteSlotReader):
@@ -26,6 +30,12 @@ class SqliteWriter(StoreWriter, SqliteSlotReader):
     def savepoint(self) -> Iterator[None]:
         with translated_errors(), super().savepoint():
             yield
+
+    def append(self, event: Event, changes: Changes) -> None:
+        super().append(event, changes)
+        if event.type == "erased":
+            # In the same transaction, so that no erasure is forgotten where a program ends early.
+            self.put_record("", LAST_ERASED, f"{event.tenant} {event.seq}")
 
     def row_of(self, item: Item) -> int:
         row = self.statements.row("item_row", tenant=self.tenant, id=item.id)

@@ -1,6 +1,6 @@
 """Create, change and delete topics, and put memories under them."""
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from pydantic import Field
 
@@ -71,7 +71,7 @@ def update_topic(
     )
     if patch == Patch(attributes={}):
         raise InvalidInput("Say what to change.", field="name")
-    _refuse_cycle(call, topic, new_parent)
+    _refuse_unknown_parent(call, topic, new_parent)
     written = call.engine.writing.revise(call.caller, topic.id, patch)
     return changed_item(written)
 
@@ -98,10 +98,9 @@ def assign_topic(call: Call, *, topic_id: ItemId, memory_id: ItemId) -> ChangedI
     return changed_item(call.engine.writing.revise(call.caller, memory.id, patch))
 
 
-def _refuse_cycle(call: Call, topic: Item, parent_id: str | None) -> None:
-    """Refuse to move a topic below itself, directly or further down."""
-    while parent_id:
+def _refuse_unknown_parent(call: Call, topic: Item, parent_id: str | None) -> None:
+    """Refuse a parent that the caller does not see; the engine refuses longer cycles."""
+    if parent_id:
         parent = find_item(call, "topic", parent_id, "parent_topic_id")
         if parent.id == topic.id:
             raise InvalidInput("A topic cannot be below itself.", field="parent_topic_id")
-        parent_id = cast("str | None", parent.attributes.get("parent_topic_id"))

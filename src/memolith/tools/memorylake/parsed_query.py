@@ -12,6 +12,7 @@ from memolith.tools.signature import Argument
 
 MAX_FOUND_FILES = 10
 MAX_FIELD_LENGTH = MAX_QUERY_LENGTH // 4
+MAX_WORD_LENGTH = 200
 Words = Annotated[list[str], Field(max_length=50)]
 
 
@@ -34,9 +35,9 @@ class ParsedQuery(Argument):
         """The query that the engine understands; empty fields are derived from the others."""
         cleaned = self.bm25_cleaned_query.strip()
         sentence = self.rewritten_query_for_dense_model.strip()
-        entities = self.named_entities or self._capitalized_keywords()
-        boosted = self.bm25_boost_keywords or entities
-        keywords = [*self.bm25_keywords, *boosted, *entities]
+        entities = _cut(self.named_entities or self._capitalized_keywords())
+        boosted = _cut(self.bm25_boost_keywords) or entities
+        keywords = [*_cut(self.bm25_keywords), *boosted, *entities]
         # The sentence stands in for the words only if no other field has any.
         words = cleaned
         if not words and not keywords:
@@ -51,7 +52,7 @@ class ParsedQuery(Argument):
             filter=FILES,
             limit=MAX_FOUND_FILES,
             per_item=True,
-            meant=sentence or cleaned or text,
+            meant=(sentence or cleaned or text)[:MAX_QUERY_LENGTH],
             boosted=tuple(boosted),
             entities=tuple(entities),
         )
@@ -59,3 +60,8 @@ class ParsedQuery(Argument):
     def _capitalized_keywords(self) -> list[str]:
         keywords = [*self.bm25_keywords, *self.bm25_boost_keywords]
         return [keyword for keyword in keywords if keyword[:1].isupper()]
+
+
+def _cut(words: list[str]) -> list[str]:
+    """The words, none of them longer than a name can be."""
+    return [word[:MAX_WORD_LENGTH] for word in words]

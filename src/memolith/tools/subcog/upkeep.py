@@ -126,8 +126,8 @@ def subcog_reindex(
                 "There is no git repository there that you may name.", field="repo_path"
             )
         projects = (around.project,)
-    call.engine.maintenance.rebuild(
-        lambda done, total: call.progress(done, total, "replaying the log")
+    call.engine.maintenance.reindex(
+        call.caller.tenant, lambda done, total: call.progress(done, total, "replaying the log")
     )
     chosen = Filter(kinds=("memory",), projects=projects)
     page = call.engine.reading.list_items(call.caller, chosen, limit=1)

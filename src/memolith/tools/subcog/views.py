@@ -1,6 +1,5 @@
 """Memories as Subcog shows them, and how their addresses are read."""
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,6 +22,7 @@ from memolith.tools.subcog.namespaces import (
 
 ADDRESS = "subcog://"
 URN_SLASHES = 4
+ANY_PART = "_"
 """How many slashes `subcog://DOMAIN/NAMESPACE/ID` has."""
 MAX_SHOWN_URN_LENGTH = 200
 MEDIUM_TEXT_LENGTH = 200
@@ -57,11 +57,17 @@ def find_memory(call: Call, id: str, forgotten: bool = False) -> Item:
     """The memory with that id; a URN must name its domain and namespace too, or `_` for any."""
     item = find_item(call, "memory", id, "memory_id", forgotten=forgotten)
     is_urn = id.count("/") == URN_SLASHES
-    if is_urn and not fnmatch.fnmatchcase(memory_urn(item), id.replace("_", "*")):
+    if is_urn and not _is_urn_of(item, id):
         raise NotFound(
             f"There is no memory {id[:MAX_SHOWN_URN_LENGTH]!r}.", field="memory_id", id=id
         )
     return item
+
+
+def _is_urn_of(item: Item, urn: str) -> bool:
+    """Whether a URN is that of the memory; `_` in it stands for any domain or namespace."""
+    parts = zip(urn.split("/"), memory_urn(item).split("/"), strict=False)
+    return all(wanted in (ANY_PART, part) for wanted, part in parts)
 
 
 def memory_urn(item: Item) -> str:
