@@ -26,7 +26,7 @@ from memolith.storage.migrations import all_migrations
 from memolith.storage.sqlite.backup import FILE
 from memolith.storage.sqlite.shred import blank_unused_bytes
 from memolith.storage.terms import indexed
-from tests.checked import sqlite_file
+from tests.checked import erased_wholly, sqlite_file
 from tests.conftest import ME, At, engine_of, note
 from tests.stores import dump, each_store
 
@@ -502,7 +502,7 @@ def test_upkeep_goes_through_the_file_only_where_something_was_erased(
     app.store.compact()
     assert len(scans) == 1
     monkeypatch.setattr(app.store, "shred", lambda: False)
-    assert not app.engine.writing.erase(ME, "zebra"), "somebody still reads"
+    assert not erased_wholly(app, "zebra"), "somebody still reads"
     monkeypatch.undo()
     monkeypatch.setattr("memolith.storage.sqlite.store.blank_unused_bytes", count)
     app.store.compact()
