@@ -49,7 +49,7 @@ check: $(TEST)
 
 # The tests start hundreds of processes, which then need not compile the source themselves.
 compiled: $(TEST)
-	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m compileall -q src tests
 
 test: compiled
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests

@@ -1,8 +1,12 @@
 """What every test may use: a fresh data folder with the real engine on a real store."""
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -44,6 +48,21 @@ LONGEST = (
 )
 
 
+MEMORY = "/dev/shm"
+NEEDED_BYTES = 4_000_000_000
+
+
+def pytest_configure() -> None:
+    """Keep temporary files in memory where there is room, because thousands of databases would
+    wait for a disk.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
+        os.environ["TMPDIR"] = MEMORY
+        tempfile.tempdir = MEMORY
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the modules that take longest; thousands of items on PostgreSQL are for the full
     run.
@@ -58,8 +77,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test on each of the stores that its nearest mark names."""
     mark = metafunc.definition.get_closest_marker("stores")
-    if mark and "storage" in metafunc.fixturenames and mark.args != ("sqlite",):
-        metafunc.parametrize("storage", mark.args, indirect=True, scope="module")
+    if not mark or "storage" not in metafunc.fixturenames:
+        return
+    only_in_full_run = mark.kwargs.get("full", ())
+    stores = [
+        *mark.args,
+        *(pytest.param(name, marks=pytest.mark.full) for name in only_in_full_run),
+    ]
+    if stores != ["sqlite"]:
+        metafunc.parametrize("storage", stores, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +115,14 @@ class At:
                 self._databases[folder] = self._server.create(template=self._server.template)
             fields["database"] = self._databases[folder]
         return Settings.model_validate(fields)
+
+    def copy(self, source: Path, folder: Path) -> Settings:
+        """The settings for a copy of a folder that nobody has open."""
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        if self._server:
+            template = urlsplit(self._databases[source]).path.strip("/")
+            self._databases[folder] = self._server.create(template=template)
+        return self(folder)
 
     def drop(self, *folders: Path) -> None:
         """Remove the databases of these folders, or of all."""

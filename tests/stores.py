@@ -21,6 +21,8 @@ POSTGRES = importlib.util.find_spec("memolith.storage.postgres.store") is not No
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
 # A mark for tests that hold whatever the store is.
 each_store = pytest.mark.stores(*STORES)
+# The same for long tests: the normal run takes them on SQLite alone.
+each_store_in_full_run = pytest.mark.stores("sqlite", full=STORES[1:])
 Dump = dict[str, dict[str, list[dict[str, Any]]]]
 
 

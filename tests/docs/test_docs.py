@@ -18,6 +18,7 @@ from memolith.bootstrap import families
 from memolith.doors.cli.commands import LISTED_COMMANDS
 from memolith.settings import Settings
 from tests.postgres import a_cluster, binaries
+from tests.programs.children import forked
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -79,9 +80,18 @@ class Terminal:
             self.start(command.removesuffix(" &"))
             return ""
         source, _, command_line = command.rpartition(" | ")
-        finished = subprocess.run(
-            program(command_line),
-            input=output_of(source) if source else None,
+        finished = self.finish(command_line, output_of(source) if source else "")
+        assert finished.returncode == 0, f"{command}\n{finished.stderr}"
+        return finished.stdout
+
+    def finish(self, command: str, stdin: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        name, *words = shlex.split(command)
+        if name == "memolith" and hasattr(os, "fork"):
+            return forked(words, stdin.encode(), self.environ, self.folder)
+        return subprocess.run(
+            program(command),
+            input=stdin,
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -89,8 +99,6 @@ class Terminal:
             timeout=120,
             env=self.environ,
         )
-        assert finished.returncode == 0, f"{command}\n{finished.stderr}"
-        return finished.stdout
 
     def start(self, command: str) -> None:
         """Start a server or a worker and wait until it is ready. A server must be healthy too."""

@@ -53,7 +53,7 @@ def cli(
     if hasattr(os, "fork") and all(
         name.startswith("MEMOLITH_") or name in READ_LATE for name in env
     ):
-        return forked(given, sent, env)
+        return forked(given, sent, environment(**env))
     ran = subprocess.run(
         [*CLI, *given],
         input=sent,
@@ -76,12 +76,21 @@ def forker() -> Child:
 
 
 def forked(
-    arguments: list[str], stdin: bytes, env: dict[str, str]
+    arguments: list[str], stdin: bytes, env: dict[str, str], folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run one command in a process that need not start Python first."""
+    """Run one command in a process that need not start Python first.
+
+    What Python reads from the environment only when it starts has no effect.
+    """
     with tempfile.TemporaryDirectory() as files:
         Path(files, "stdin").write_bytes(stdin)
-        forker().say(json.dumps({"arguments": arguments, "env": env, "files": files}))
+        request = {
+            "arguments": arguments,
+            "env": env,
+            "files": files,
+            "folder": str(folder or Path.cwd()),
+        }
+        forker().say(json.dumps(request))
         code = int(forker().line())
         out, err = (Path(files, name).read_bytes().decode() for name in ("stdout", "stderr"))
     return subprocess.CompletedProcess(arguments, code, out, err)

@@ -86,7 +86,10 @@ class Voice:
     def __init__(self, key: str, mcp: bool = False) -> None:
         self.mcp = mcp
         self.http = httpx2.Client(
-            headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=TIMEOUT_S,
+            trust_env=False,
+            verify=False,
         )
 
     def __del__(self) -> None:

@@ -29,7 +29,14 @@ def reader() -> list[str]:
     return [node, str(shutil.copy(SCRIPT, str(folder.parents[1])))]
 
 
-@pytest.mark.parametrize("names", [NAMES, ["Alone"], []], ids=["hostile", "one", "none"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(NAMES, id="hostile"),
+        pytest.param(["Alone"], id="one", marks=pytest.mark.full),
+        pytest.param([], id="none", marks=pytest.mark.full),
+    ],
+)
 def test_mermaid_and_dot_are_valid_and_keep_every_name(
     app: App, reader: list[str], names: Any
 ) -> None:

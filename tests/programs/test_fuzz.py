@@ -1,4 +1,4 @@
-"""Ten thousand malformed frames through three doors: no crash, trace or internal error."""
+"""Thousands of malformed frames through three doors: no crash, trace or internal error."""
 
 import json
 import queue
@@ -35,9 +35,9 @@ INSIDE = (
     "sqlite3.",
     "Internal Server Error",
 )
-STDIO = pytest.mark.parametrize(("seed", "count"), [(1, 4000), pytest.param(2, 40_000, marks=FULL)])
-REST = pytest.mark.parametrize(("seed", "count"), [(3, 4500), pytest.param(4, 30_000, marks=FULL)])
-HTTP = pytest.mark.parametrize(("seed", "count"), [(5, 1500), pytest.param(6, 10_000, marks=FULL)])
+STDIO = pytest.mark.parametrize(("seed", "count"), [(1, 1500), pytest.param(2, 40_000, marks=FULL)])
+REST = pytest.mark.parametrize(("seed", "count"), [(3, 1500), pytest.param(4, 30_000, marks=FULL)])
+HTTP = pytest.mark.parametrize(("seed", "count"), [(5, 500), pytest.param(6, 10_000, marks=FULL)])
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,10 @@ def name_of(frame: bytes) -> dict[str, str]:
     return {"Mcp-Name": names[0]} if names else {}
 
 
-def test_the_rest_door_keeps_what_its_description_promises(served: Served, tmp_path: Path) -> None:
+@pytest.mark.parametrize("phases", ["fuzzing", pytest.param("coverage,fuzzing", marks=FULL)])
+def test_the_rest_door_keeps_what_its_description_promises(
+    served: Served, tmp_path: Path, phases: str
+) -> None:
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     # All its checks hold but one, that what fits a schema is accepted: an empty text fits.
     ran = subprocess.run(
@@ -215,7 +218,7 @@ def test_the_rest_door_keeps_what_its_description_promises(served: Served, tmp_p
             "--max-examples",
             "2",
             "--phases",
-            "coverage,fuzzing",
+            phases,
             "--exclude-checks",
             "positive_data_acceptance",
             "--generation-database",

@@ -75,14 +75,14 @@ Inspect = Callable[..., Ran]
 
 
 def ways(names: Iterable[str], first: int) -> list[Any]:
-    """Every name in every way; the normal run takes one way per name, each name the next one."""
+    """Every name in every way; the normal run takes the first name in one way."""
     return [
         pytest.param(
             name,
             door,
             era,
             id=f"{name}-{door}-{era}",
-            marks=[] if place == (number + first) % len(WAYS) else [pytest.mark.full],
+            marks=[] if (number, place) == (0, first) else [pytest.mark.full],
         )
         for number, name in enumerate(names)
         for place, (door, era) in enumerate(WAYS)

@@ -61,7 +61,7 @@ def as_user(
         headers = {"x-demo-user": "ada", "x-demo-scopes": scopes}
         with anyio.fail_after(TIMEOUT_S):
             async with (
-                httpx2.AsyncClient(headers=headers) as http,
+                httpx2.AsyncClient(headers=headers, verify=False) as http,
                 Client(
                     streamable_http_client(url, http_client=http),
                     mode=mode,
@@ -203,7 +203,9 @@ def test_a_session_hears_that_the_prompts_have_changed(url: str) -> None:
 def post(url: str, message: Any, **headers: str) -> httpx2.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     content = message if isinstance(message, bytes) else json.dumps(message).encode()
-    return httpx2.post(url, content=content, headers={**ACCEPT, **named}, timeout=TIMEOUT_S)
+    return httpx2.post(
+        url, content=content, headers={**ACCEPT, **named}, timeout=TIMEOUT_S, verify=False
+    )
 
 
 def modern(name: str | None = None) -> dict[str, str]:
@@ -260,7 +262,7 @@ def test_many_clients_at_once_each_get_their_own_answers(url: str) -> None:
         headers = {"x-demo-user": "ada"}
         with anyio.fail_after(TIMEOUT_S * 2):
             async with (
-                httpx2.AsyncClient(headers=headers) as http,
+                httpx2.AsyncClient(headers=headers, verify=False) as http,
                 anyio.create_task_group() as group,
             ):
                 for number in range(20):
@@ -276,6 +278,7 @@ def raw(url: str, message: dict[str, Any], **headers: str) -> dict[str, Any]:
         f"{url}/mcp",
         json=message,
         timeout=TIMEOUT_S,
+        verify=False,
         headers={
             **ACCEPT,
             "MCP-Protocol-Version": MODERN,

@@ -231,9 +231,8 @@ def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path: Path, at
 def damaged(folder: Path, what: str) -> Path:
     """A copy of the package whose model has one wrong bit, is cut off or is missing."""
     package = folder / "package"
-    shutil.copytree(
-        MODEL_FOLDER.parents[2], package / "memolith", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    # With its bytecode, which fits the copies too: to compile them takes longer than all the rest.
+    shutil.copytree(MODEL_FOLDER.parents[2], package / "memolith")
     model = package / "memolith" / "retrieval" / "embedding" / "model"
     if what == "bit":
         data = bytearray((model / MODEL_FILE).read_bytes())

@@ -1,4 +1,6 @@
-"""Half a minute of what `make soak` does for ten: many clients of every kind on one folder at once."""
+"""A short time of what `make soak` does for ten minutes: many clients of every kind on one folder
+at once.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,11 @@ from bench.soak import FLAT, Plan, run
 
 @pytest.mark.parametrize(
     "plan",
-    [Plan(seconds=20), pytest.param(Plan(seconds=120), marks=pytest.mark.full)],
+    [
+        Plan(seconds=8, sessions=4, rest=4, stdio=4),
+        pytest.param(Plan(seconds=20), marks=pytest.mark.full),
+        pytest.param(Plan(seconds=120), marks=pytest.mark.full),
+    ],
     ids=lambda plan: f"{plan.seconds:.0f} s",
 )
 def test_many_clients_on_one_folder_make_no_error_and_lose_no_write(

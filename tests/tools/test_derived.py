@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +13,6 @@ from contextlib import (
     redirect_stderr,
     redirect_stdout,
 )
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -29,30 +27,26 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from scripts.snap import pages, schemas
 
-from memolith.bootstrap import App, families, open_app
-from memolith.domain.callers import Audience
-from memolith.domain.items import Draft
-from memolith.domain.passages import Block
+from memolith.bootstrap import App, families
 from memolith.doors.http.app import build
 from memolith.doors.http.auth.keys import local_key
 from memolith.doors.http.server import listen
 from memolith.doors.main import main
-from memolith.engine.documents import key_of
-from memolith.engine.vault import Secret
 from memolith.settings import Settings
 from memolith.tools.call import Call
 from memolith.tools.family import Tool
 from memolith.tools.registry import Registry
 from tests.checked import answered, body_of
-from tests.conftest import ME, At, note
+from tests.conftest import ME, At
+from tests.programs.children import cli
 from tests.stores import each_store
+from tests.tools.conftest import Copy
+from tests.tools.stock import open_quick
 
 pytestmark = each_store
 TOOLS = [tool for family in families() for tool in family.tools]
 NAMES = [f"{tool.family}.{tool.name}" for tool in TOOLS]
 SHARED = list(Registry(families()).tools)
-# Nothing is loaded ahead, because here runners only start.
-PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_RUNNER_PRELOAD": "json"}
 VOLATILE = (
     "id",
     "urn",
@@ -92,74 +86,15 @@ def good(tool: Tool) -> dict[str, Any]:
     return dict(tool.example)
 
 
-def filled(settings: Settings) -> App:
-    app = open_app(settings.model_copy(update={"runner_preload": ()}))
-    app.engine.writing.remember(
-        ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",))
-    )
-    app.engine.writing.remember(ME, note("The okapi is shy.", id="two"))
-    app.engine.writing.remember(ME, note("gone zebra", id="gone"))
-    app.engine.writing.forget(ME, "gone")
-    app.engine.writing.remember(ME, note("Hello.", id="talk", kind="conversation"))
-    for id, text in (
-        ("herd", "Zebras live in herds."),
-        ("foal", "A young zebra."),
-        ("alone", "One zebra."),
-    ):
-        app.engine.writing.remember(
-            ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG)
-        )
-    app.engine.writing.link(ME, "herd", "foal", "includes")
-    app.engine.writing.link(ME, "herd", "foal", "relates_to")
-    app.engine.writing.remember(ME, note("The quagga is gone.", id="four"))
-    for name in ("zebra", "zoo"):
-        app.engine.writing.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
-    for kind in ("project", "topic"):
-        app.engine.writing.remember(ME, Draft(kind, kind, id=kind))
-    for id in ("first", "second"):
-        app.engine.writing.remember(
-            ME, note("A foal stands within minutes.", id=id, namespace="testing")
-        )
-    # A stored file whose text has changed since it was read.
-    app.engine.writing.remember(
-        ME,
-        Draft(
-            "document",
-            "zoo.txt",
-            (Block("An old zebra."),),
-            namespace="files",
-            id="ds-zoo",
-            attributes={
-                "type": "txt_file",
-                "format": "txt",
-                "tables": 0,
-                "figures": 0,
-                "sheets": [],
-                "warnings": [],
-                "summary": "An old zebra.",
-            },
-        ),
-    )
-    (settings.data / "young.txt").write_text("A young zebra.")
-    app.blobs.put(key_of(ME.tenant, ME.user, "ds-zoo"), settings.data / "young.txt")
-    for name in ("greet", "bye"):
-        app.engine.writing.remember(
-            ME, note("Hello {{name}}.", id=f"prompt-{name}", kind="prompt", title=name)
-        )
-    app.engine.vault.store(
-        ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…"
-    )
-    app.engine.projects.add_member(replace(ME, admin=True), "aquarium", "local")
-    return app
-
-
 def environment(settings: Settings) -> dict[str, str]:
     """What a door in a process of its own is told of the settings."""
-    # The folder of the data lies in no repository, which over HTTP does not count either.
     return {
-        **PLAIN_ENVIRONMENT,
-        "MEMOLITH_DATABASE": getattr(settings, "database", ""),
+        "MEMOLITH_DATABASE": settings.database,
+        "MEMOLITH_EMBEDDER": "none",
+        # The folder of the data lies in no repository, which over HTTP does not count either.
         "MEMOLITH_REPO": str(settings.data),
+        # Nothing is loaded ahead, because here runners only start.
+        "MEMOLITH_RUNNER_PRELOAD": "json",
     }
 
 
@@ -187,11 +122,12 @@ def test_schemas_and_pages_equal_what_is_committed() -> None:
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is stale: run `make snap`"
 
 
+@pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
 def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(
-    at: At, tmp_path: Path, tool: Any
+    request: pytest.FixtureRequest, tool: Any
 ) -> None:
-    app = filled(at(tmp_path))
+    app = request.getfixturevalue("stocked" if tool.effect == "writes" else "shared")
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
     registry = Registry(
@@ -207,16 +143,12 @@ def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writin
     with app.store.reading(None) as rows:
         after = rows.last_seq(ME.tenant)
     assert (after > before) if tool.effect == "writes" else (after == before)
-    app.close()
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
-def test_bad_arguments_are_refused_by_name_and_nothing_is_written(
-    at: At, tmp_path: Path, tool: Any
-) -> None:
-    app = filled(at(tmp_path))
+def test_bad_arguments_are_refused_by_name_and_nothing_is_written(shared: App, tool: Any) -> None:
     registry = Registry(families(), [one for one in TOOLS if one.family == tool.family])
-    with app.store.reading(None) as rows:
+    with shared.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
     bad: list[tuple[str, dict[str, Any]]] = [("surprise", good(tool) | {"surprise": 1})]
     bad += [
@@ -229,16 +161,15 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(
         if tool.input_schema["properties"][name].get("type") != "object"
     ]
     for name, arguments in bad:
-        outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
+        outcome = registry.run(tool.name, arguments, Call(ME, shared.engine))
         assert not outcome.ok
         told = body_of(outcome)
         body = told.get("data") or told.get("details") or told
         assert (
             body["field"].split(".")[0] == name if "field" in body else f"`{name}" in body["error"]
         )
-    with app.store.reading(None) as rows:
+    with shared.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
-    app.close()
 
 
 # The same through every door
@@ -246,8 +177,8 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(
 
 @contextmanager
 def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
-    """A real HTTP server on a folder with the items: its address and a key."""
-    app = filled(settings)
+    """A real HTTP server on a folder: its address and a key."""
+    app = open_quick(settings)
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(build(app), log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -263,9 +194,11 @@ def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def served(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def served(
+    at: At, stock: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
     """One server for all tests that only read."""
-    with server_on(at(tmp_path_factory.mktemp("served"))) as place:
+    with server_on(at.copy(stock, tmp_path_factory.mktemp("served"))) as place:
         yield place
 
 
@@ -285,37 +218,32 @@ def over_mcp(
     return anyio.run(main)
 
 
-def over_rest(url: str, key: str, name: str, arguments: dict[str, Any]) -> tuple[bool, Any]:
-    answer = httpx2.post(
-        f"{url}/mcp/tools/{name}", json=arguments, headers={"Authorization": f"Bearer {key}"}
-    )
-    return answer.status_code == 200, answer.json()
+def over_rest(
+    url: str, key: str, calls: list[tuple[str, dict[str, Any]]]
+) -> list[tuple[bool, Any]]:
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx2.Client(base_url=url, headers=headers, timeout=60, verify=False) as http:
+        answers = [http.post(f"/mcp/tools/{name}", json=arguments) for name, arguments in calls]
+    return [(answer.status_code == 200, answer.json()) for answer in answers]
 
 
 def over_cli(
     settings: Settings, name: str, arguments: dict[str, Any], process: bool
 ) -> tuple[bool, Any]:
-    words = ["call", name, "--json", json.dumps(arguments), "--data", str(settings.data)]
+    words = ["call", name, "--json", json.dumps(arguments)]
     if process:
-        ran = subprocess.run(
-            [sys.executable, "-m", "memolith.doors.main", *words],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-            env=environment(settings),
-        )
+        ran = cli(settings.data, *words, **environment(settings))
         return ran.returncode == 0, json.loads(ran.stdout or ran.stderr)
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         try:
-            code: object = main(words)
+            code: object = main([*words, "--data", str(settings.data)])
         except SystemExit as ended:
             code = ended.code
     return code == 0, json.loads(out.getvalue() or err.getvalue())
 
 
 def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
-    at: At, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Every tool comes twice: once well, once with an argument that is refused; each door has a
     # folder of its own.
@@ -323,33 +251,30 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
         (tool.name, good(tool) | extra) for extra in ({}, {"surprise": True}) for tool in SHARED
     ]
     listed = [call for call in calls if Registry(families()).choose("all").find(call[0])]
-    for door in ("process", "stdio", "shell"):
-        filled(at(tmp_path / door)).close()
-    wanted = [steady(answer) for answer in in_process(at(tmp_path / "process"), calls)]
+    wanted = [steady(answer) for answer in in_process(copy(tmp_path / "process"), calls)]
     # What is not listed over MCP changes nothing there, so the listed calls have a reference of
     # their own.
-    filled(at(tmp_path / "listed")).close()
-    wanted_listed = [steady(answer) for answer in in_process(at(tmp_path / "listed"), listed)]
+    wanted_listed = [steady(answer) for answer in in_process(copy(tmp_path / "listed"), listed)]
     parameters = StdioServerParameters(
         command=sys.executable,
-        env=environment(at(tmp_path / "stdio")),
+        env={**os.environ, **environment(copy(tmp_path / "stdio"))},
         args=["-m", "memolith.doors.main", "stdio", "--data", str(tmp_path / "stdio")],
     )
     assert [
         steady(answer) for answer in over_mcp(Client(stdio_client(parameters)), listed)
     ] == wanted_listed
-    with server_on(at(tmp_path / "mcp")) as (url, key):
+    with server_on(copy(tmp_path / "mcp")) as (url, key):
         assert [
             steady(answer) for answer in over_mcp(connected(url + "/mcp", key), listed)
         ] == wanted_listed
-    with server_on(at(tmp_path / "rest")) as (url, key):
-        assert [steady(over_rest(url, key, *call)) for call in calls] == wanted
+    with server_on(copy(tmp_path / "rest")) as (url, key):
+        assert [steady(answer) for answer in over_rest(url, key, calls)] == wanted
     # The command line does not know the store, and a process for each call takes its time: every
     # tool comes once well,
     # the last of each family in a process of its own, and there also refused.
-    if not (shell := at(tmp_path / "shell")).database:
-        for name in ("MEMOLITH_EMBEDDER", "MEMOLITH_REPO", "MEMOLITH_RUNNER_PRELOAD"):
-            monkeypatch.setenv(name, environment(shell)[name])
+    if not (shell := copy(tmp_path / "shell")).database:
+        for name, value in environment(shell).items():
+            monkeypatch.setenv(name, value)
         last = {tool.family: n for n, tool in enumerate(SHARED)}.values()
         tried = [
             *((n, n in last) for n in range(len(SHARED))),
@@ -363,7 +288,7 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
 def in_process(
     settings: Settings, calls: list[tuple[str, dict[str, Any]]]
 ) -> list[tuple[bool, Any]]:
-    app = open_app(settings.model_copy(update={"runner_preload": ()}))
+    app = open_quick(settings)
     outcomes = [
         app.registry.run(name, arguments, Call(ME, app.engine)) for name, arguments in calls
     ]
@@ -375,7 +300,7 @@ def in_process(
 async def connected(url: str, key: str) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=headers) as http,
+        httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         yield client

@@ -36,7 +36,7 @@ from tests.hostile import (
     text_fields,
     worst_cost,
 )
-from tests.tools.test_derived import filled
+from tests.tools.stock import fill
 
 QUICK_BYTES = 40_000
 FULL_BYTES = 200_000
@@ -70,7 +70,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("hostile")
     settings = Settings(data=folder / "template", embedder="none", runner_preload=())
     settings.data.mkdir()
-    filled(settings).close()
+    fill(settings)
     made = Bench(settings.data, folder / "work", settings, ME)
     yield made
     made.close()

@@ -15,7 +15,7 @@ from memolith.domain.callers import Caller
 from memolith.tools.call import Call
 from tests.checked import body_of
 from tests.conftest import ME, At
-from tests.stores import each_store
+from tests.stores import each_store, each_store_in_full_run
 from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
 pytestmark = each_store
@@ -161,6 +161,7 @@ def labelled(app: App, texts: list[str], kinds: list[str]) -> float:
     return found / count
 
 
+@each_store_in_full_run
 def test_edits_are_found_and_changed_facts_are_not(smart: App) -> None:
     assert labelled(smart, TEXTS, ["drop", "swap", "synonym", "case"]) >= 0.9
     assert labelled(smart, TEXTS, ["number", "date", "negation"]) <= 0.01

@@ -19,7 +19,7 @@ from memolith.tools.lanonasis.dialect import lanonasis
 from tests.checked import present
 from tests.conftest import At, note
 from tests.programs.served import Served, thread
-from tests.stores import each_store
+from tests.stores import each_store, each_store_in_full_run
 from tests.tools.lanonasis_calls import MISSING, create, refused, run
 
 pytestmark = each_store
@@ -343,6 +343,7 @@ def test_the_documentation_is_found_by_section(app: App) -> None:
     assert refused(app, "search_lanonasis_docs", query="x", section="blog") == (-32602, "section")
 
 
+@each_store_in_full_run
 def test_the_documentation_is_found_by_meaning_too(smart: App) -> None:
     present(smart.embedder).wait(30)
     run(smart, "search_lanonasis_docs", query="anything")

@@ -1,6 +1,7 @@
 """What a key with a single scope may do, for every tool, every action and every other door."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from memolith.tools.registry import Registry
 from memolith.tools.signature import Actions
 from tests.conftest import ME, At, note
 from tests.programs.served import Served, thread
-from tests.tools.test_derived import filled
+from tests.tools.stock import fill, open_quick
 
 CANARY = "canaryque"
 KINDS_FOUND_BY_TITLE = ("prompt", "template", "project")
@@ -119,12 +120,14 @@ def with_canaries(app: App) -> None:
     app.engine.vault.store(ME, Secret(CANARY, "api_key", "staging", "project", 90, {}), CANARY)
 
 
-@pytest.fixture
-def stocked(at: At, tmp_path: Path) -> Iterator[App]:
-    app = filled(at(tmp_path))
-    with_canaries(app)
-    yield app
-    app.close()
+@pytest.fixture(scope="module")
+def stock(at: At, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that is copied for each test: with canaries in all its items."""
+    folder = tmp_path_factory.mktemp("stock")
+    fill(at(folder))
+    with closing(open_quick(at(folder))) as app:
+        with_canaries(app)
+    return folder
 
 
 def outcome_for(app: App, case: Case, scopes: frozenset[str]) -> Any:

@@ -25,7 +25,7 @@ from memolith.ports.repository import Checkout
 from memolith.tools.call import Call
 from tests.checked import body_of, present
 from tests.conftest import ME, At, note
-from tests.stores import each_store
+from tests.stores import each_store, each_store_in_full_run
 from tests.tools.subcog_calls import capture, found, refused, run
 
 pytestmark = each_store
@@ -509,6 +509,7 @@ def test_memories_of_different_people_projects_and_audiences_are_not_merged(app:
     assert [len(group["memories"]) for group in answer["candidate_merges"]] == [2]
 
 
+@each_store_in_full_run
 def test_planted_duplicates_are_found_and_no_contradiction_is_merged(smart: App) -> None:
     texts, twins, rivals = planted(300, 30, 12, random.Random(4))
     share, merged, equal = run_all(smart, texts, twins, rivals)
