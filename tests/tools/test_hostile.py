@@ -101,7 +101,8 @@ def stored(folder: Path, text: str) -> Bench:
     """A folder in which the items of the examples have this text."""
     settings = Settings(data=folder / "template", embedder="none", runner_preload=())
     settings.data.mkdir(parents=True)
-    app = filled(settings)
+    fill(settings)
+    app = open_app(settings)
     for id in EXAMPLE_ITEMS:
         app.engine.writing.revise(ME, id, Patch(blocks=(Block(text),)))
     app.close()
