@@ -95,7 +95,7 @@ def build_engine(core: Core, outside: Outside) -> Engine:
     consolidation = Consolidation(
         store, writing, recorder, reading, recall, insights, tenant_settings, input_rules
     )
-    documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher)
+    documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher, clock)
     return Engine(
         once=Once(store, clock, outside.cipher),
         writing=writing,
