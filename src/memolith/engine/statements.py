@@ -190,13 +190,10 @@ def _lacks(words: Sequence[str], others: Sequence[str]) -> bool:
     return bool(Counter(words) - Counter(others))
 
 
-def near_copies(
-    rows: Reader, caller: Caller, kind: str, text: str, except_id: str | None = None
-) -> tuple[Similar, ...]:
+def near_copies(rows: Reader, caller: Caller, kind: str, text: str) -> tuple[Similar, ...]:
     """The items of a kind with the same text or most of its word sequences, the nearest first."""
     pieces = chunk(text)
     ids = rows.items_like(caller, pieces[0], len(pieces), Filter(kinds=(kind,)))
-    ids.discard(except_id or "")
     if not ids:
         return ()
     items = rows.items(caller.tenant, ids)
