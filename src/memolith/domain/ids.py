@@ -20,6 +20,6 @@ def new_id() -> str:
     return str(uuid.UUID(int=high << 64 | low))
 
 
-def new_short_id() -> str:
+def short_id() -> str:
     """Twelve random hexadecimal digits; whoever uses them checks that they are not taken."""
     return os.urandom(6).hex()

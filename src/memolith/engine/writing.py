@@ -12,7 +12,7 @@ from memolith.domain.blocks import block_data, join_blocks
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import CHUNKER
 from memolith.domain.clock import shifted
-from memolith.domain.ids import new_id, new_short_id
+from memolith.domain.ids import new_id, short_id
 from memolith.domain.items import Draft, Item, Patch, Similar, Written
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
@@ -252,7 +252,7 @@ class Writing:
         if present:
             new = NewEvent(present.id, "relinked", data, present)
         else:
-            new = NewEvent(link.id or _new_link_id(rows, caller.tenant), "linked", data)
+            new = NewEvent(link.id or _unused_link_id(rows, caller.tenant), "linked", data)
         recorded = self.recorder.record(rows, caller, new)
         return cast(Link, recorded.changes.link)
 
@@ -337,10 +337,10 @@ def _check_quota(rows: Reader, caller: Caller, quota: Quota | None) -> None:
         raise Conflict(quota.message)
 
 
-def _new_link_id(rows: Reader, tenant: str) -> str:
+def _unused_link_id(rows: Reader, tenant: str) -> str:
     """An id of the documented form, which is short enough to be taken already."""
     while True:
-        id = f"rel-{new_short_id()}"
+        id = f"rel-{short_id()}"
         if not rows.events(tenant, id):
             return id
 
