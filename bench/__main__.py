@@ -4,7 +4,16 @@ import importlib
 import sys
 from pathlib import Path
 
-NOT_BENCHES = {"__init__", "__main__", "calibration", "filled", "material", "sentences", "soak"}
+NOT_BENCHES = {
+    "__init__",
+    "__main__",
+    "calibration",
+    "filled",
+    "floods",
+    "material",
+    "sentences",
+    "soak",
+}
 chosen = sys.argv[1:]
 
 for path in sorted(Path(__file__).parent.glob("*.py")):

@@ -1,5 +1,6 @@
 """What can one caller cost the others? Every text field of every tool at its limit, filled with
-repetitions that are hard on patterns and parsers, next to harmless text of the same size.
+repetitions that are hard on patterns and parsers, next to harmless text of the same size; and what
+another tenant waits while one key floods a server, next to an idle one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tests.conftest import ME
 from tests.hostile import PIECES, Bench, Worst
 from tests.tools.stock import fill
 
+from bench.floods import floods
 from memolith.settings import Settings
 
 SIZE_BYTES = 200_000
@@ -49,6 +51,7 @@ def text_fields(options: argparse.Namespace) -> None:
 
 PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "text-fields": text_fields,
+    "floods": floods,
 }
 """What can be measured, by name."""
 
@@ -62,7 +65,7 @@ def main() -> None:
         default=SIZE_BYTES,
         help="the size of a text in bytes, where a field takes so much",
     )
-    parser.add_argument("--only", default="", help="only fields with this in their name")
+    parser.add_argument("--only", default="", help="only fields or floods with this in their name")
     options = parser.parse_args()
     for name in options.parts:
         PARTS[name](options)

@@ -199,12 +199,13 @@ LIMITS_SECTION = (
     "",
     "No key can take the server away from others. Each limit is a [setting](settings.md):",
     "",
-    "- `calls_per_key` calls of a key run at a time, and others wait for them. Files and code "
-    "runners have threads of their own, and so have `/health` and the check of keys.",
+    "- `calls_per_key` calls of a key run at a time, and others wait for them. A key whose calls "
+    "compute much runs them one by one. Files and code runners have threads of their own, and so "
+    "have `/health` and the check of keys.",
     "- A key with `requests_per_key` requests in progress, or more than 20 uploads or runner calls "
     "running and waiting, gets the status 429 and the header `Retry-After`.",
     "- One MCP session too many (`sessions_per_key`) ends the session of the same key that was not "
-    "used for longest. One event stream too many (`streams_per_key`) is refused.",
+    "used for longest, and no key opens more than 100 in five seconds. One event stream too many (`streams_per_key`) is refused.",
     "- A client that does not send its headers in `head_s` seconds, or stops for `body_pause_s` "
     "seconds in the middle of a request or of reading an answer, is disconnected.",
     "- All keys of a tenant together have at most half of the threads, four times the requests "

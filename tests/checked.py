@@ -8,8 +8,10 @@ from typing import Any, TypeVar, cast
 from mcp import types
 
 from memolith.bootstrap import App
+from memolith.domain.callers import Caller
 from memolith.errors import MemolithError
 from memolith.storage.sqlite.store import SqliteStore
+from memolith.tools.call import Call
 from memolith.tools.registry import Outcome
 
 T = TypeVar("T")
@@ -25,6 +27,28 @@ def body_of(outcome: Outcome) -> dict[str, Any]:
     """What a call answered, well or not."""
     answer: dict[str, Any] = dict(outcome.body)
     return answer
+
+
+def call_with_key(
+    app: App,
+    tool: str,
+    arguments: dict[str, Any],
+    key: str | None,
+    caller: Caller = Caller(),
+) -> dict[str, Any]:
+    """What a tool answers under an idempotency key; its error is raised."""
+    call = Call(caller, app.engine, idempotency_key=key)
+    outcome = app.registry.run(tool, arguments, call)
+    if outcome.error:
+        raise outcome.error
+    return body_of(outcome)
+
+
+def erased_wholly(app: App, id: str, caller: Caller = Caller()) -> bool:
+    """Erase an item; whether every byte of it was overwritten."""
+    told: list[bool] = []
+    app.engine.writing.erase(caller, id, tell=told.append)
+    return told == [True]
 
 
 def error_of(outcome: Outcome) -> MemolithError:

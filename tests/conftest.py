@@ -32,6 +32,7 @@ LONGEST = (
     "test_properties",
     "test_fuzz",
     "test_soak",
+    "test_hostile",
     "test_docs",
     "test_team",
     "test_inspector",

@@ -45,6 +45,7 @@ PIECES = (
     "a.",
     "a. ",
     "a\n",
+    "aaa aaa ",
     "A ",
     "Aa ",
     "Aa Bb, ",
@@ -206,6 +207,13 @@ def text_fields(tools: list[Tool]) -> Iterator[TextField]:
         for arguments, schema in _good_calls(tool):
             for path in _text_paths(schema):
                 yield TextField(tool, arguments, path)
+
+
+def good_calls(tools: list[Tool]) -> Iterator[tuple[Tool, dict[str, Any]]]:
+    """Arguments of a good call of each tool, or of each of its actions."""
+    for tool in tools:
+        for arguments, _ in _good_calls(tool):
+            yield tool, arguments
 
 
 def all_tools() -> list[Tool]:

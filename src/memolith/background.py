@@ -30,6 +30,7 @@ class Upkeep:
     embeddings: Embeddings
     reading: Reading
     compact: Callable[[], None]
+    forget_old_answers: Callable[[], None]
 
     def run(self, progress: Callable[[int, int], None] = _ignore_progress) -> dict[str, int]:
         """Embed what waits, drop vectors of other models, renew the index, and compact."""
@@ -46,6 +47,7 @@ class Upkeep:
             done["snapshot"] = int(self.embeddings.renew_index())
             self.embeddings.drop_vectors_of_other_models()
         self.reading.flush_accesses()
+        self.forget_old_answers()
         self.compact()
         return done
 

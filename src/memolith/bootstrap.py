@@ -16,6 +16,7 @@ from memolith.adapters.git import checkout
 from memolith.domain.clock import SystemClock
 from memolith.engine.core import Core, build_core
 from memolith.engine.recall import Recall
+from memolith.engine.transactions import Transactions
 from memolith.engine.validation import InputRules, Limits
 from memolith.errors import InvalidInput, MemolithError, StoreGone, translated
 from memolith.private_files import close_folder_to_others, make_private_folder
@@ -74,6 +75,10 @@ def _drop_nothing() -> None:
     """Stands in where no vectors are kept."""
 
 
+def _report_after_commit(error: MemolithError) -> None:
+    log_warning("a write is done, but not all that follows from it: %s", error)
+
+
 def core_on(
     store: Store,
     *,
@@ -85,8 +90,11 @@ def core_on(
     after_erase: Callable[[], None] = _drop_nothing,
 ) -> Core:
     """The core of the engine on a store; without a model it searches by words."""
-    recall = Recall(store, terms, HybridRanker(), meaning, embed_waiting)
-    return build_core(store, clock or SystemClock(), recall, input_rules, before_erase, after_erase)
+    transactions = Transactions(store, _report_after_commit)
+    recall = Recall(transactions, terms, HybridRanker(), meaning, embed_waiting)
+    return build_core(
+        transactions, clock or SystemClock(), recall, input_rules, before_erase, after_erase
+    )
 
 
 def hook_core(folder: Path) -> Core:
@@ -345,7 +353,10 @@ class App:
         # Only servers and the command `upkeep` need it.
         from memolith.background import Upkeep
 
-        return Upkeep(self.embeddings, self.engine.reading, self.store.compact)
+        engine = self.engine
+        return Upkeep(
+            self.embeddings, engine.reading, self.store.compact, engine.once.forget_old_answers
+        )
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do, and listen to other servers."""

@@ -18,6 +18,7 @@ MemolithError                 500  internal_error
 │   ├── StoreBusy             503  store_busy          try again after 1 s
 │   ├── StoreReadOnly         503  store_read_only
 │   ├── StoreCorrupt          503  store_corrupt
+│   ├── StoreReplaced         503  store_replaced
 │   ├── StoreGone             503  store_gone          try again after 2 s
 │   ├── StoreDenied           503  store_denied
 │   ├── OutcomeUnknown        503  outcome_unknown
@@ -185,6 +186,12 @@ class StoreCorrupt(Unavailable):
     """The database file is damaged; restore a backup with `memolith restore-backup`."""
 
     type = "store_corrupt"
+
+
+class StoreReplaced(Unavailable):
+    """The database file was removed or replaced while memolith had it open; restart memolith."""
+
+    type = "store_replaced"
 
 
 class StoreGone(Unavailable):

@@ -198,7 +198,7 @@ class Settings(BaseModel):
         description="the most requests of one key that are in progress at a time; more are refused",
     )
     calls_per_key: int = Field(
-        8,
+        4,
         ge=1,
         description="the most calls of one key that run at a time; others wait for them",
     )

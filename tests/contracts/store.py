@@ -24,7 +24,9 @@ from memolith.domain.passages import ORDINAL_BITS, Block, PassageRef, passage_re
 from memolith.domain.queries import Filter
 from memolith.engine.engine import Engine
 from memolith.engine.matching import checked
-from memolith.errors import InvalidInput, StoreBusy, VersionConflict
+from memolith.engine.verification import differences
+from memolith.errors import AlreadyExists, InvalidInput, MemolithError, StoreBusy, VersionConflict
+from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
 from memolith.ports.store import Reader, Store, Writer
@@ -362,13 +364,55 @@ class StoreContract:
     def test_an_idempotency_key_is_used_once_per_actor_and_tenant(self, store: Store) -> None:
         with store.writing("local") as rows:
             append(rows, "a", key="k")
-        with pytest.raises(VersionConflict), store.writing("local") as rows:
+        with pytest.raises(AlreadyExists), store.writing("local") as rows:
             append(rows, "b", key="k")
         with store.writing("other") as rows:
             append(rows, "b", key="k")
         with store.reading("local") as rows:
             assert rows.event_by_key("local", "local", "k").stream == "a"  # type: ignore[union-attr]
             assert rows.event_by_key("local", "ann", "k") is None
+
+    def test_a_row_that_another_constraint_refuses_is_no_conflict_of_versions(
+        self, store: Store
+    ) -> None:
+        with pytest.raises(MemolithError) as caught, store.writing("local") as rows:
+            rows.put_record("local", "broken", None)  # type: ignore[arg-type]
+        assert type(caught.value) is MemolithError
+        assert "refuses a row" in caught.value.message
+
+    def test_a_part_that_fails_is_taken_back_alone(self, store: Store) -> None:
+        with store.writing("local") as rows:
+            append(rows, "a")
+            with suppress(InvalidInput), rows.savepoint():
+                append(rows, "b")
+                raise InvalidInput
+            append(rows, "c")
+        with store.reading("local") as rows:
+            assert [event.stream for event in rows.events_after("local", 0)] == ["a", "c"]
+            assert rows.last_seq("local") == 2
+        assert differences(store, "local") == []
+
+    def test_an_answer_is_kept_per_actor_and_key_and_replaced(self, store: Store) -> None:
+        first = KeptAnswer("ann", "k", "r", "first", False, T0)
+        with store.writing("local") as rows:
+            rows.put_answer("local", first)
+            rows.put_answer("local", first._replace(actor="bob", body="of bob", sealed=True))
+            rows.put_answer("local", first._replace(body="second"))
+        with store.reading("local") as rows:
+            assert rows.answer("local", "ann", "k") == first._replace(body="second")
+            assert [answer.body for answer in rows.answers("local")] == ["second", "of bob"]
+            assert rows.answer("local", "ann", "other") is None
+        with store.reading("other") as rows:
+            assert rows.answer("other", "ann", "k") is None
+
+    def test_answers_are_removed_by_age(self, store: Store) -> None:
+        with store.writing("local") as rows:
+            for key, at in (("a", "2020"), ("b", "2022")):
+                rows.put_answer("local", KeptAnswer("ann", key, "r", "{}", False, at))
+        with store.writing(None) as rows:
+            rows.delete_answers("2021")
+        with store.reading("local") as rows:
+            assert [answer.key for answer in rows.answers("local")] == ["b"]
 
     def test_numbers_are_gapless_per_tenant_also_after_a_failure(self, store: Store) -> None:
         for n in range(3):
@@ -1112,7 +1156,7 @@ class StoreContract:
             {"k": words[4]},
             id="a",
         )
-        engine.writing.remember(ME, draft, key=words[0])
+        engine.writing.remember(ME, draft)
         engine.writing.remember(ME, note("plain", id="b"))
         engine.writing.link(ME, "a", "b", "about", attributes={"k": words[5]}, id="cut")
         engine.writing.unlink(ME, "cut")

@@ -19,6 +19,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Item
 from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.filter_language import KEYS, parse
+from memolith.engine.validation import seconds
 from memolith.errors import InvalidInput
 from memolith.tools.subcog.namespaces import STORED_NAMESPACES, STORED_STATUSES
 from tests.conftest import ME, At, note
@@ -280,6 +281,28 @@ def test_an_error_points_at_what_is_wrong(text: str, place: int, words: str) -> 
         parse(text, STORED_NAMESPACES, STORED_STATUSES, NOW)
     assert f"at position {place}:" in caught.value.message
     assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("colour:red", "'colour'"),
+        ("ns:decisions banana", "'banana'"),
+        ("-ns:decisions", "'-ns'"),
+        ("since:soonish", "'soonish'"),
+        ("status:alive", "'alive'"),
+    ],
+)
+def test_an_error_names_the_offending_value(text: str, named: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse(text, STORED_NAMESPACES, STORED_STATUSES, NOW)
+    assert named in caught.value.message
+
+
+def test_a_bad_duration_is_named() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        seconds("ttl", "banana")
+    assert "'banana'" in caught.value.message
 
 
 def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app: App) -> None:

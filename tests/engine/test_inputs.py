@@ -27,7 +27,7 @@ from memolith.errors import (
     VersionConflict,
 )
 from memolith.settings import Settings
-from tests.checked import sqlite_file
+from tests.checked import call_with_key, sqlite_file
 from tests.conftest import ME, engine_of, note
 
 TABLES = (
@@ -102,7 +102,7 @@ def tie(*ends: Any, **fields: Any) -> Call:
 
 
 def with_key(key: Any) -> Call:
-    return lambda app: app.engine.writing.remember(ME, note("x"), key=key)
+    return lambda app: call_with_key(app, "remember", {"content": "x"}, key)
 
 
 def listing(**fields: Any) -> Call:
@@ -427,9 +427,9 @@ def test_a_forgotten_item_is_not_found(shared: App, verb: Any) -> None:
 def test_a_key_that_is_none_is_refused(shared: App, key: str) -> None:
     before = tables(shared)
     calls: list[Callable[[], object]] = [
-        lambda: shared.engine.writing.remember(ME, note("x"), key=key),
-        lambda: shared.engine.writing.revise(ME, "seed", Patch(title="x"), key=key),
-        lambda: shared.engine.writing.append(ME, "seed", [Block("x")], key=key),
+        lambda: call_with_key(shared, "remember", {"content": "x"}, key),
+        lambda: call_with_key(shared, "revise", {"id": "seed", "title": "x"}, key),
+        lambda: call_with_key(shared, "forget", {"id": "seed"}, key),
     ]
     for call in calls:
         with pytest.raises(InvalidInput) as caught:

@@ -303,6 +303,23 @@ def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app: App, chang
     assert app.engine.maintenance.verify() == []
 
 
+@pytest.mark.parametrize(("year", "forgotten"), [(2020, False), (2120, True)])
+def test_undo_of_a_restore_brings_the_expiry_back(app: App, year: int, forgotten: bool) -> None:
+    expiry = f"{year}-01-01T00:00:00.000000Z"
+    id = app.engine.writing.remember(ME, note("tea", attributes={"expires_at": expiry})).item.id
+    if forgotten:
+        app.engine.writing.forget(ME, id)
+    restored = app.engine.writing.restore(ME, id).seq
+    assert "expires_at" not in app.engine.reading.read(ME, id)[0].attributes
+    undone = app.engine.history.undo(ME, restored).seq
+    with app.store.reading(ME.tenant) as rows:
+        item = rows.item(ME.tenant, id)
+        assert item
+        assert (item.attributes["expires_at"], item.forgotten) == (expiry, forgotten)
+    app.engine.history.undo(ME, undone)
+    assert "expires_at" not in app.engine.reading.read(ME, id)[0].attributes
+
+
 def test_undo_of_remembering_forgets_and_its_undo_restores(app: App) -> None:
     id = app.engine.writing.remember(ME, note("tea")).item.id
     before = state(app, id)

@@ -24,6 +24,7 @@ from memolith.errors import (
     NotFound,
     VersionConflict,
 )
+from tests.checked import erased_wholly
 from tests.conftest import ME, engine_of, note
 from tests.stores import dump, each_store
 
@@ -187,7 +188,7 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(
     app.engine.reading.note_access(ME, id)
     app.engine.reading.flush_accesses()
     app.engine.writing.forget(ME, id)
-    assert app.engine.writing.erase(ME, id)
+    assert erased_wholly(app, id)
     data = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()).lower()
     assert [word for word in words if word.encode() in data] == []
     refused(NotFound, app.engine.reading.read, ME, id, forgotten=True)
@@ -199,8 +200,8 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(
 def test_only_the_owner_or_an_admin_erases(app: App) -> None:
     first, second = (remember(app, caller=ANN, audience=Audience.ORG) for _ in range(2))
     refused(Denied, app.engine.writing.erase, BOB, first)
-    assert app.engine.writing.erase(replace(BOB, admin=True), first)
-    assert app.engine.writing.erase(ANN, second)
+    assert erased_wholly(app, first, replace(BOB, admin=True))
+    assert erased_wholly(app, second, ANN)
 
 
 # Links
@@ -219,73 +220,7 @@ def test_a_link_is_made_replaced_and_cut(app: App) -> None:
     assert len(app.engine.graph.explore(ME, a).links) == 1
 
 
-# Idempotency and the optimistic lock
-
-
-def test_a_retried_write_returns_the_first_result(app: App) -> None:
-    first = app.engine.writing.remember(
-        ME, note("tea at five", attributes={"a": 1, "b": 2}), key="k1"
-    )
-    app.engine.writing.revise(ME, first.item.id, Patch(title="later"))
-    assert app.engine.writing.remember(
-        ME, note("tea at five", attributes={"a": 1, "b": 2}), key="k1"
-    ) == first._replace(repeated=True)
-    assert length(app) == 2
-
-
-def test_the_order_of_metadata_does_not_make_a_retry_another_write(app: App) -> None:
-    first = app.engine.writing.remember(ME, note("tea", attributes={"a": 1, "b": 2}), key="k")
-    assert (
-        app.engine.writing.remember(ME, note("tea", attributes={"b": 2, "a": 1}), key="k").item
-        == first.item
-    )
-
-
-@pytest.mark.parametrize(
-    "text", ["The zebra drinks tea at five.", "The zebra drinks tea at five, always alone."]
-)
-def test_a_retried_write_reports_the_same_duplicates_exact_or_near(app: App, text: str) -> None:
-    twin = remember(app, "the zebra drinks tea at five.")
-    for _ in range(2):
-        assert [one.id for one in app.engine.writing.remember(ME, note(text), key="k").similar] == [
-            twin
-        ]
-
-
-@pytest.mark.parametrize(
-    "verb, arguments", [("revise", [Patch(title="t " + TOKEN)]), ("append", [[Block(TOKEN)]])]
-)
-def test_a_retried_change_returns_the_first_result(
-    app: App, verb: str, arguments: list[Any]
-) -> None:
-    id = remember(app)
-    first = getattr(app.engine.writing, verb)(ME, id, *arguments, key="k")
-    app.engine.writing.tag(ME, id, add=["later"])
-    assert first.redactions == {"github-token": 1}
-    assert getattr(app.engine.writing, verb)(ME, id, *arguments, key="k") == first._replace(
-        repeated=True
-    )
-    assert length(app) == 3
-
-
-def test_a_key_used_for_other_content_or_another_verb_is_a_conflict(app: App) -> None:
-    id = app.engine.writing.remember(ME, note("one"), key="k").item.id
-    for error in (
-        refused(Conflict, app.engine.writing.remember, ME, note("two"), key="k"),
-        refused(Conflict, app.engine.writing.append, ME, id, [Block("one")], key="k"),
-        refused(Conflict, app.engine.writing.revise, ME, id, Patch(title="one"), key="k"),
-    ):
-        assert error.field == "idempotency_key"
-    assert length(app) == 1
-
-
-def test_keys_are_per_user_and_per_tenant(app: App) -> None:
-    made = [
-        app.engine.writing.remember(caller, note("same"), key="k")
-        for caller in (ANN, BOB, STRANGER)
-    ]
-    assert len({one.item.id for one in made}) == 3
-    assert not any(one.repeated for one in made)
+# The optimistic lock
 
 
 def test_a_stale_version_is_refused_and_changes_nothing(app: App) -> None:
@@ -524,9 +459,7 @@ def test_a_secret_is_redacted_named_and_never_written(app: App, place: Any) -> N
 
 def test_a_secret_is_redacted_in_every_changing_verb(app: App) -> None:
     id, other = remember(app), remember(app)
-    assert app.engine.writing.revise(ME, id, Patch(title=TOKEN), key="k").redactions == {
-        "github-token": 1
-    }
+    assert app.engine.writing.revise(ME, id, Patch(title=TOKEN)).redactions == {"github-token": 1}
     assert app.engine.writing.tag(ME, id, add=[TOKEN]).redactions == {"github-token": 1}
     assert app.engine.writing.append(ME, id, [Block("x", TOKEN)]).redactions == {"github-token": 1}
     assert app.engine.writing.link(ME, id, other, "about", attributes={"a": TOKEN}).attributes == {

@@ -432,7 +432,7 @@ def rich(folder: Path) -> list[str]:
     app = opened(folder)
     engine = app.engine
     draft = Draft(title="T", blocks=(Block(ODD),), tags=("a", "b"), attributes={"n": 1.5})
-    kept = engine.writing.remember(ME, draft, "key").item
+    kept = engine.writing.remember(ME, draft).item
     other = engine.writing.remember(ME, Draft(kind="document", title="No text", blocks=())).item
     messages = (Block("hi", "Maria", "2026-01-01"), Block("ho", "Jo"))
     talk = engine.writing.remember(ME, Draft(kind="conversation", blocks=messages)).item

@@ -21,7 +21,7 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Query
 from memolith.errors import NotFound
 from memolith.settings import Settings
-from tests.checked import present
+from tests.checked import call_with_key, erased_wholly, present
 from tests.programs.children import HERE, Child, ask, cli, in_memory, scan
 
 ME = Caller()
@@ -197,7 +197,7 @@ def test_an_erased_item_leaves_no_byte_in_any_file(
     id = make(crowd, words)
     neighbours(crowd, words, 10)
     assert scan(data, words.made), "the words must be there before"
-    assert crowd.engine.writing.erase(ME, id)
+    assert erased_wholly(crowd, id)
     assert scan(data, pieces(words.made)) == []
     assert crowd.engine.maintenance.verify() == []
     assert crowd.engine.reading.list_items(ME).total >= 30
@@ -209,7 +209,7 @@ def test_an_erased_item_leaves_no_byte_although_another_process_has_the_database
     id = with_history(crowd, words)
     with Child(HERE / "reader.py", data, "idle") as other:
         assert other.line() == "ready"
-        assert crowd.engine.writing.erase(ME, id), "an idle process holds no old pages"
+        assert erased_wholly(crowd, id), "an idle process holds no old pages"
         assert scan(data, pieces(words.made)) == []
         neighbours(crowd, words, 5)
         assert other.end() == 0, other.complaints
@@ -279,7 +279,8 @@ def test_the_text_index_keeps_no_beginning_of_erased_words(
 
 
 def test_an_erased_item_leaves_no_idempotency_key(crowd: App, data: Path, words: Words) -> None:
-    id = crowd.engine.writing.remember(ME, draft(words), key=words.word(16)).item.id
+    arguments = {"content": words.text(20), "title": words.word()}
+    id = call_with_key(crowd, "remember", arguments, words.word(16))["id"]
     crowd.engine.writing.erase(ME, id)
     assert scan(data, words.made) == []
 

@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -15,9 +16,14 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
+from memolith.doors.http.sessions import MAX_OPENED_IN_WINDOW, WINDOW_S, SessionLimit
+from memolith.doors.shares import Share
+from memolith.doors.worker_pools import HEAVY_CPU_S, CpuUse, WorkerPools
+from memolith.errors import RateLimited
 from tests.programs.children import TIMEOUT_S, wait_for
 from tests.programs.pipes import initialize
 from tests.programs.served import Served, thread
@@ -237,12 +243,15 @@ def test_bodies_that_are_not_sent_whole_take_up_only_the_room_of_their_key(tmp_p
         loud = served.key("loud", "acme")
         others = Others(served)
         path = b"POST /mcp/tools/remember"
-        for _ in range(8):
+        for _ in range(9):
             wires.append(half_sent(served, loud, path, 100_000, b"{" + b" " * 60_000))
-        wait_for(lambda: served.tool("overview", {"x": 1}, loud).status_code == 429)
-        refused = served.tool("overview", {}, loud)
-        assert "800,000 bytes" in refused.json()["message"]
+        [refused] = wait_for(lambda: with_answer(wires, 1))
+        answer = HTTPResponse(refused)
+        answer.begin()
+        assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+        assert b"have 800,000 bytes" in answer.read()
         assert others.are_answered()
+        assert len(with_answer(wires, 0)) == 0
 
 
 def test_without_a_key_no_body_is_read(tmp_path: Path) -> None:
@@ -331,6 +340,20 @@ def test_the_keys_of_a_tenant_have_ten_times_the_sessions_of_one_key(tmp_path: P
         assert session_status(served, keys[0], again) == 200
         assert session_status(served, keys[1], sessions[1]) == 200
         open_session(served, served.key("quiet", "other"))
+
+
+def test_a_key_opens_no_more_than_so_many_sessions_in_a_few_seconds() -> None:
+    now_s = 1000.0
+    limit = SessionLimit(per_key=3, now=lambda: now_s)
+    loud = Share("loud", "acme")
+    for _ in range(MAX_OPENED_IN_WINDOW):
+        limit.check(loud)
+    with pytest.raises(RateLimited) as refused:
+        limit.check(loud)
+    assert refused.value.retry_s == WINDOW_S
+    limit.check(Share("quiet", "acme"))
+    now_s += WINDOW_S
+    limit.check(loud)
 
 
 def test_one_stream_too_many_is_refused_and_others_have_their_own(tmp_path: Path) -> None:
@@ -463,3 +486,78 @@ def test_runners_that_one_user_makes_push_out_no_id_but_their_own(tmp_path: Path
         assert [run(loud, executor) for executor in made].count(404) == 2
         assert run(others.key, theirs) == 200
         assert len(served.app.sandbox.runners) == 5
+
+
+# Turns
+
+
+def compute(cpu_s: float) -> None:
+    end = time.thread_time() + cpu_s
+    while time.thread_time() < end:
+        pass
+
+
+def test_a_key_that_computes_much_runs_its_calls_one_by_one_for_a_while() -> None:
+    loud = Share("loud", "acme")
+    quiet = Share("quiet", "acme")
+    running: list[str] = []
+    go_on = threading.Event()
+
+    def wait(name: str) -> None:
+        running.append(name)
+        go_on.wait(TIMEOUT_S)
+
+    async def main() -> None:
+        pool = WorkerPools(calls_per_key=3).calls
+        # So much that it is not forgotten before the end of the test.
+        pool._cpu_use.add(loud, 2**40)
+        await pool.run(loud, lambda: compute(0.001))
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(pool.run, loud, lambda: wait("loud"))
+            for _ in range(3):
+                tasks.start_soon(pool.run, quiet, lambda: wait("quiet"))
+            await anyio.to_thread.run_sync(wait_for, lambda: len(running) == 4)
+            assert running.count("loud") == 1
+            # Nobody ends a call, and the places come back with time.
+            pool._cpu_use = CpuUse()
+            await anyio.to_thread.run_sync(wait_for, lambda: len(running) == 6)
+            go_on.set()
+        pool.close()
+
+    anyio.run(main)
+
+
+def test_what_a_call_computes_is_counted_and_forgotten() -> None:
+    share = Share("loud", "acme")
+
+    async def main() -> None:
+        pool = WorkerPools().calls
+        await pool.run(share, lambda: compute(0.4))
+        await pool.run(Share("quiet", "acme"), lambda: None)
+        assert pool._cpu_use.of(share) > pool._cpu_use.of(Share("quiet", "acme")) == 0
+        await anyio.to_thread.run_sync(wait_for, lambda: pool._cpu_use.of(share) < HEAVY_CPU_S)
+        pool.close()
+
+    anyio.run(main)
+
+
+def test_a_cancelled_call_gives_its_turn_to_the_next() -> None:
+    share = Share("key", "acme")
+    go_on = threading.Event()
+    ran: list[int] = []
+
+    async def main() -> None:
+        pool = WorkerPools(calls_per_key=1).calls
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.run, share, lambda: go_on.wait(TIMEOUT_S))
+            await anyio.wait_all_tasks_blocked()
+            with anyio.move_on_after(0.01):
+                await pool.run(share, lambda: ran.append(1))
+            tasks.start_soon(pool.run, share, lambda: ran.append(2))
+            await anyio.wait_all_tasks_blocked()
+            go_on.set()
+        pool.close()
+
+    anyio.run(main)
+    assert ran == [2]

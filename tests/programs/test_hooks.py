@@ -20,6 +20,7 @@ from memolith.bootstrap import open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.queries import Filter
 from memolith.doors.hooks.events import EVENTS
+from memolith.doors.hooks.run import chosen_folder
 from memolith.doors.hooks.signals import signals
 from memolith.doors.hooks.transcript import MAX_SAVED
 from memolith.engine.namespaces import NAMESPACES
@@ -43,6 +44,11 @@ def hook(data: Path, name: str, given: Any, **environ: str) -> Any:
     )
     assert (ran.returncode, ran.stderr) == (0, b"")
     return json.loads(ran.stdout) if ran.stdout else None
+
+
+def test_the_folder_can_be_named_in_either_form(tmp_path: Path) -> None:
+    assert chosen_folder(["--data", str(tmp_path)]) == tmp_path
+    assert chosen_folder([f"--data={tmp_path}"]) == tmp_path
 
 
 def context(shown: Any, event: str) -> str:

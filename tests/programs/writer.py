@@ -7,9 +7,8 @@ from pathlib import Path
 
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
-from memolith.domain.items import Draft
-from memolith.domain.passages import Block
 from memolith.settings import load
+from memolith.tools.call import Call
 
 folder, name, first, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 print("ready", flush=True)
@@ -17,11 +16,12 @@ sys.stdin.readline()
 app = open_app(load({"data": folder}))
 for number in range(first, count):
     word = f"{name}{number}"
-    draft = Draft(
-        title=f"Item {word}",
-        blocks=(Block(f"The word of this one is {word}, as it says."),),
-        tags=(name,),
-    )
-    written = app.engine.writing.remember(Caller(), draft, key=word)
-    print(number, written.item.id, flush=True)
+    arguments = {
+        "content": f"The word of this one is {word}, as it says.",
+        "title": f"Item {word}",
+        "tags": [name],
+    }
+    call = Call(Caller(), app.engine, idempotency_key=word)
+    written = app.registry.run("remember", arguments, call)
+    print(number, written.body["id"], flush=True)
 app.close()

@@ -6,6 +6,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from pydantic import ValidationError
 import memolith
 from memolith.analysts.builtin.word_lists import name_patterns, relation_phrases
 from memolith.bootstrap import open_app
+from memolith.domain.items import Patch
+from memolith.domain.passages import Block
 from memolith.settings import Settings
 from memolith.tools.argument_checks import MAX_NAMES
 from memolith.tools.call import Call
@@ -27,6 +30,7 @@ from tests.hostile import (
     TextField,
     all_tools,
     cpu_time_of,
+    good_calls,
     harmless_text,
     hostile_text,
     text_fields,
@@ -34,11 +38,14 @@ from tests.hostile import (
 )
 from tests.tools.stock import fill
 
-QUICK_BYTES = 50_000
+QUICK_BYTES = 40_000
 FULL_BYTES = 200_000
 MARGIN = 15
 """Linear work on hostile text is up to ten times as much: a text of signs has more words."""
 FIELDS = list(text_fields(all_tools()))
+EXAMPLE_ITEMS = ("one", "two", "talk", "herd", "foal", "four", "first", "second")
+"""Items that the examples of tools name."""
+FEW_STORED_PIECES = (" ", "aaa aaa ", "Kafka, uses ")
 NOT_FROM_USERS = ("memolith.doors.install", "memolith.redaction", "memolith.storage.sql_files")
 """Settings of the machine's owner, files of the package, and rules that have a test of their own."""
 ANCHORED = {
@@ -52,8 +59,8 @@ ANCHORED = {
 }
 """Patterns that are only tried at one place of a text, not searched for in it."""
 PATTERN_BYTES = 12_000
-CONCEPTS = 15
-CONCEPT_SENTENCES = 10_000
+CONCEPTS = 12
+CONCEPT_SENTENCES = 5_000
 MAX_ERRORS = 5
 """One for each type that an argument may have."""
 
@@ -90,6 +97,46 @@ def test_each_hostile_text_at_the_limit_takes_about_as_long_as_harmless_text(
     check(bench, field, PIECES, FULL_BYTES)
 
 
+def stored(folder: Path, text: str) -> Bench:
+    """A folder in which the items of the examples have this text."""
+    settings = Settings(data=folder / "template", embedder="none", runner_preload=())
+    settings.data.mkdir(parents=True)
+    fill(settings)
+    app = open_app(settings)
+    for id in EXAMPLE_ITEMS:
+        app.engine.writing.revise(ME, id, Patch(blocks=(Block(text),)))
+    app.close()
+    return Bench(settings.data, folder / "work", settings, ME)
+
+
+def check_stored(tmp_path: Path, pieces: Sequence[str], size: int) -> None:
+    """Compare every call on items with hostile text to the same call on harmless ones."""
+    calls = list(good_calls(all_tools()))
+    harmless = stored(tmp_path / "harmless", harmless_text(size))
+    bounds = [harmless.cost(tool, arguments) for tool, arguments in calls]
+    harmless.close()
+    for number, piece in enumerate(pieces):
+        hostile = stored(tmp_path / str(number), hostile_text(piece, size))
+        for (tool, arguments), bound in zip(calls, bounds, strict=True):
+            limit_s = MARGIN * max(bound.cpu_s, CLOCK_STEP_S)
+            hostile.limit_s = 1.5 * limit_s
+            cost = hostile.cost(tool, arguments)
+            assert cost.cpu_s <= limit_s, (
+                f"{tool.family}.{tool.name} takes {cost.cpu_s:.2f} s of CPU time where items are "
+                f"{piece!r} repeated, and {bound.cpu_s:.2f} s where they are harmless"
+            )
+        hostile.close()
+
+
+def test_a_tool_takes_about_as_long_where_stored_text_is_hostile(tmp_path: Path) -> None:
+    check_stored(tmp_path, FEW_STORED_PIECES, QUICK_BYTES)
+
+
+@pytest.mark.full
+def test_a_tool_takes_about_as_long_where_any_stored_text_is_hostile(tmp_path: Path) -> None:
+    check_stored(tmp_path, PIECES, FULL_BYTES)
+
+
 def patterns() -> dict[str, re.Pattern[Any]]:
     """Every compiled pattern of the package that user text meets, by where it stands."""
     found: dict[str, re.Pattern[Any]] = {}
@@ -106,11 +153,20 @@ def patterns() -> dict[str, re.Pattern[Any]]:
 
 
 def test_every_pattern_over_user_text_takes_linear_time() -> None:
+    check_patterns([*FEW_PIECES, "#\n", "0.", '"', "[", "\n"])
+
+
+@pytest.mark.full
+def test_every_pattern_takes_linear_time_for_each_hostile_text() -> None:
+    check_patterns(PIECES)
+
+
+def check_patterns(pieces: Sequence[str]) -> None:
     harmless = harmless_text(PATTERN_BYTES)
     for name, pattern in patterns().items():
         use = pattern.match if name in ANCHORED else pattern.findall
         limit_s = MARGIN * max(scan_time(use, pattern, harmless), CLOCK_STEP_S)
-        for piece in PIECES:
+        for piece in pieces:
             took_s = scan_time(use, pattern, hostile_text(piece, PATTERN_BYTES))
             assert took_s <= limit_s, f"{name} takes {took_s:.2f} s for {piece!r} repeated"
 

@@ -8,7 +8,8 @@ import jsonschema
 import pytest
 
 from memolith.bootstrap import App
-from memolith.domain.callers import Caller
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.items import Draft
 from memolith.tools.call import Call
 from tests.checked import body_of
 from tests.conftest import ME, note
@@ -256,6 +257,20 @@ def test_to_delete_an_entity_cuts_its_relationships_and_mentions(app: App) -> No
         assert refused(app, "entities", action=action, entity_id=a) == (-32604, "entity_id")
 
 
+def test_to_delete_an_entity_leaves_alone_what_the_caller_cannot_see(app: App) -> None:
+    ann = Caller("acme", "ann")
+    shared = app.engine.writing.remember(
+        ann, Draft("entity", "Kafka", namespace="Technology", audience=Audience.ORG)
+    ).item.id
+    secret = app.engine.writing.remember(ann, note("Kafka is dear.")).item.id
+    link = app.engine.writing.link(ann, shared, secret, "MentionedIn")
+    bob = Caller("acme", "bob")
+    removed = ask(app, "entities", bob, action="delete", entity_id=shared)
+    assert removed["relationships_removed"] == 0
+    with app.store.reading("acme") as rows:
+        assert rows.link_by_id("acme", link.id) == link
+
+
 def test_merge_shows_first_and_then_does_exactly_that(app: App) -> None:
     kept, gone, more = make(app, "PostgreSQL", "Postgres", "PG")
     ask(app, "entities", action="create", name="Maria", entity_type="Person")
@@ -464,6 +479,29 @@ def test_infer_takes_shared_mentions_as_a_hint_that_grows(app: App) -> None:
     ask(app, "relationships", **pair, store=True)
     ask(app, "relationships", **pair, store=True)
     assert ask(app, "relationships", action="list")["relationship_count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "relations"),
+    [
+        ("Kafka was planned for a while.", 0),
+        ("Kafka was given to Ann-Marie.", 1),
+        ("Kafka: ask Ann.", 1),
+        ("Anna and Kafka; ann_lee.", 0),
+    ],
+)
+def test_a_name_is_no_part_of_a_word(app: App, text: str, relations: int) -> None:
+    make(app, "Kafka")
+    make(app, "Ann", type="Person")
+    refers(app, text)
+    pair: dict[str, Any] = {"action": "infer", "entity_ids": ["Kafka", "Ann"]}
+    found = ask(app, "relationships", **pair, min_confidence=0.1)["relationships"]
+    assert len(found) == relations
+
+
+def test_a_relationship_has_an_id_of_the_documented_form(app: App) -> None:
+    make(app, "A", "B")
+    assert re.fullmatch("rel-[0-9a-f]{12}", tie(app, "A", "B")["id"])
 
 
 def test_a_mention_counts_although_the_text_says_another_name(app: App) -> None:

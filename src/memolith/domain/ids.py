@@ -1,4 +1,4 @@
-"""Ids that sort by the time they were made."""
+"""New ids."""
 
 import os
 import threading
@@ -18,3 +18,8 @@ def new_id() -> str:
     high = (stamp >> 12 << 16) | 0x7000 | (stamp & 0xFFF)
     low = (int.from_bytes(os.urandom(8), "big") & (1 << 62) - 1) | 1 << 63
     return str(uuid.UUID(int=high << 64 | low))
+
+
+def short_id() -> str:
+    """Twelve random hexadecimal digits; whoever uses them checks that they are not taken."""
+    return os.urandom(6).hex()

@@ -116,4 +116,3 @@ class Written(NamedTuple):
     seq: int
     redactions: Mapping[str, int] = MappingProxyType({})
     similar: tuple[Similar, ...] = ()
-    repeated: bool = False

@@ -101,6 +101,11 @@ class Consolidation:
         duplicates = self.insights.duplicates(caller, chosen, threshold, tell)
         warnings = list(duplicates.warnings)
         page = self.reading.list_items(caller, chosen, descending=False, limit=MOST_LISTED)
+        if page.total > len(page.items):
+            warnings.append(
+                f"Only the oldest {len(page.items):,} of {page.total:,} memories were compared; "
+                "narrow the filter to reach the others."
+            )
         items = {item.id: item for item in page.items}
         texts = {
             item.id: "\n".join(block.text for block in blocks)

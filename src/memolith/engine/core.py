@@ -12,16 +12,16 @@ from memolith.engine.context import ContextBuilder
 from memolith.engine.reading import Reading
 from memolith.engine.recall import Recall
 from memolith.engine.recording import Recorder
+from memolith.engine.transactions import Transactions
 from memolith.engine.validation import InputRules
 from memolith.engine.writing import Writing
 from memolith.ports.clock import Clock
-from memolith.ports.store import Store
 
 
 class Core(NamedTuple):
     """What the other capabilities are built from; the hooks use it as it is."""
 
-    store: Store
+    store: Transactions
     clock: Clock
     input_rules: InputRules
     recorder: Recorder
@@ -32,7 +32,7 @@ class Core(NamedTuple):
 
 
 def build_core(
-    store: Store,
+    store: Transactions,
     clock: Clock,
     recall: Recall,
     input_rules: InputRules,

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.callers import Caller
+from memolith.domain.clock import shifted
 from memolith.domain.items import Draft, Item, Patch, Written
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
@@ -24,6 +24,7 @@ from memolith.engine.writing import Writing
 from memolith.errors import AlreadyExists, Denied, InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.ports.blobs import Blobs
 from memolith.ports.cipher import Cipher
+from memolith.ports.clock import Clock
 from memolith.ports.sandbox import Bounds, Sandbox
 from memolith.ports.store import Store
 
@@ -80,6 +81,7 @@ class Documents:
     input_rules: InputRules
     shelf: Callable[[], Shelf]
     cipher: Callable[[], Cipher]
+    clock: Clock
 
     def ingest(self, caller: Caller, source: Path, name: str) -> Ingested:
         """Keep a file with what it says.
@@ -145,7 +147,8 @@ class Documents:
         url = shelf.blobs.url(key, item.title, shelf.url_s)
         if url or not shelf.address:
             return url
-        permission = json.dumps([item.tenant, item.id, time.time() + shelf.url_s])
+        expires_at = shifted(self.clock.now(), shelf.url_s)
+        permission = json.dumps([item.tenant, item.id, expires_at])
         sealed = self.cipher().seal(permission, FILES_SEAL)
         return f"{shelf.address}/files/content?{urlencode({'pass': sealed})}"
 
@@ -154,8 +157,8 @@ class Documents:
         try:
             tenant, id, expires_at = json.loads(self.cipher().open(sealed, FILES_SEAL))
         except (MemolithError, ValueError):
-            expires_at = 0
-        if expires_at < time.time():
+            expires_at = ""
+        if str(expires_at) < self.clock.now():
             raise Denied(
                 "This address is not valid, or not any more; ask `fetch_memory` for a new one."
             )

@@ -16,6 +16,7 @@ from memolith.engine.enrichment import Enrichment
 from memolith.engine.entities import Entities
 from memolith.engine.graph.walking import Graph
 from memolith.engine.history import History
+from memolith.engine.idempotency import Once
 from memolith.engine.insights import Insights
 from memolith.engine.maintenance import Maintenance
 from memolith.engine.manual import Manual
@@ -38,6 +39,8 @@ from memolith.ports.sandbox import Sandbox
 class Engine:
     """What the tools and the doors call. It holds the capabilities and does nothing itself."""
 
+    once: Once
+    """Runs what writes as one transaction, and once under its idempotency key."""
     writing: Writing
     reading: Reading
     recall: Recall
@@ -92,8 +95,9 @@ def build_engine(core: Core, outside: Outside) -> Engine:
     consolidation = Consolidation(
         store, writing, recorder, reading, recall, insights, tenant_settings, input_rules
     )
-    documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher)
+    documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher, clock)
     return Engine(
+        once=Once(store, clock, outside.cipher),
         writing=writing,
         reading=reading,
         recall=recall,

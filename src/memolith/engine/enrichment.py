@@ -50,7 +50,6 @@ class Enrichment:
         tags: bool,
         structure: bool,
         context: bool,
-        key: str | None,
     ) -> Enriched:
         """Add what is asked for; `around` are the memories whose tags and texts may serve."""
         warnings: list[str] = []
@@ -72,7 +71,7 @@ class Enrichment:
         patch = Patch(
             blocks=(Block(new_text),), tags=(*item.tags, *new_tags), attributes=attributes
         )
-        written = self.writing.revise(caller, item.id, patch, item.version, key)
+        written = self.writing.revise(caller, item.id, patch, item.version)
         return Enriched(
             written=written,
             tags_added=new_tags,

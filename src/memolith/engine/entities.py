@@ -16,7 +16,7 @@ from memolith.engine.graph.walking import visible_items
 from memolith.engine.insights import Insights
 from memolith.engine.recall import Recall
 from memolith.engine.recording import Recorder
-from memolith.engine.statements import sentences
+from memolith.engine.statements import names, sentences
 from memolith.engine.validation import InputRules
 from memolith.engine.visibility import sees_both_ends, visible
 from memolith.engine.writing import NewLink, Writing
@@ -96,9 +96,13 @@ class Entities:
         return link
 
     def forget(self, caller: Caller, id: str) -> int:
-        """Forget an entity and cut its links; returns how many there were."""
+        """Forget an entity and cut the links that the caller sees; returns how many there were."""
         with self.store.writing(caller.tenant) as rows:
-            links = rows.neighbours(caller.tenant, [id], "both")
+            links = [
+                link
+                for link in rows.neighbours(caller.tenant, [id], "both")
+                if sees_both_ends(rows, caller, link)
+            ]
             for link in links:
                 self.recorder.tell(rows, caller, link.id, "unlinked", {}, link)
             self._forget(rows, caller, id)
@@ -328,7 +332,7 @@ def _named_together(
     named_in: list[tuple[str, set[str]]] = []
     for sentence in sentences(text):
         lowered = sentence.casefold()
-        named_in.append((sentence, {id for name, id in id_of.items() if name in lowered}))
+        named_in.append((sentence, {id for name, id in id_of.items() if names(lowered, name)}))
     present = mentioned.union(*(named for _, named in named_in))
     for source, target in combinations([item.id for item in items if item.id in present], 2):
         evidence = named_in[0][0]

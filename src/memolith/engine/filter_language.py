@@ -34,6 +34,8 @@ GLOB_ATTRIBUTES = {"source": "source", "path": "source", "branch": "branch"}
 `path` is another word for `source`: both are the file that a memory came from.
 """
 MICROSECOND_S = 1e-6
+MAX_SHOWN_LENGTH = 40
+"""How much of what cannot be read an error shows."""
 MAX_FILTER_CHARACTERS = 10_000
 """As long as a query may be. Each value becomes a parameter of a statement."""
 _KEY = re.compile(r'(-?)([^\s:",]+):')
@@ -137,7 +139,7 @@ def read(text: str) -> Iterator[FilterTerm]:
         key = _KEY.match(text, position)
         name = key[2].lower() if key else ""
         if key is None or name not in KEYS or (key[1] and name != "tag"):
-            raise fault(position, f"write key:value, with one of the keys -tag, {', '.join(KEYS)}")
+            raise _unknown_key(text, position, key[0] if key else "")
         values, position = _read_values(text, key.end())
         if text[position : position + 1].strip():
             raise fault(
@@ -170,7 +172,8 @@ def _skip_blanks(text: str, position: int) -> int:
 def _stored(value: FilterValue, words: StoredWords) -> tuple[str, ...]:
     if value.text not in words:
         raise fault(
-            value.position, f"there is no {value.text[:40]!r}; use one of {', '.join(words)}"
+            value.position,
+            f"there is no {value.text[:MAX_SHOWN_LENGTH]!r}; use one of {', '.join(words)}",
         )
     return words[value.text]
 
@@ -186,8 +189,24 @@ def _time(value: FilterValue, now: str) -> str:
         return shifted(shifted(moment, -MICROSECOND_S), MICROSECOND_S)
     except (InvalidInput, OverflowError) as error:
         raise fault(
-            value.position, "this is no time; write it like 7d, 24h, 2w or 2026-07-28"
+            value.position,
+            f"{_shown(value.text)} is no time; write it like 7d, 24h, 2w or 2026-07-28",
         ) from error
+
+
+def _unknown_key(text: str, position: int, key: str) -> MemolithError:
+    """The error about a word that begins no term, or begins one with a key that there is not."""
+    word = key.removesuffix(":") or text[position : position + MAX_SHOWN_LENGTH].split()[0]
+    keys = ", ".join(KEYS)
+    return fault(
+        position,
+        f"{_shown(word)} is no key; write key:value, with one of the keys -tag, {keys}",
+    )
+
+
+def _shown(text: str) -> str:
+    """The offending word as an error quotes it."""
+    return repr(text[:MAX_SHOWN_LENGTH])
 
 
 def fault(position: int, problem: str) -> MemolithError:

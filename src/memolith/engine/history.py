@@ -252,7 +252,7 @@ def _inverse(events: list[Event], event: Event) -> _Inverse:
     now = _state_at(events, events[-1].version)
     if event.type in INVERSE_TYPES:
         _require(_is_there(now) == _is_there(after), event)
-        return _Inverse(INVERSE_TYPES[event.type], {})
+        return _inverse_of_presence(event, before, after)
     if event.type == "unlinked":
         _require(now.row is None, event)
         link = cast(Link, before.row)
@@ -272,6 +272,18 @@ def _inverse(events: list[Event], event: Event) -> _Inverse:
     if any(name in TEXT_FIELDS for name in changed):
         data["blocks"] = [block_data(block) for block in join_blocks(before.passages)]
     return _Inverse("relinked" if event.type == "relinked" else "revised", data)
+
+
+def _inverse_of_presence(event: Event, before: Replay, after: Replay) -> _Inverse:
+    """The event that takes back one by which something came or went."""
+    if event.type not in ("forgotten", "restored"):
+        return _Inverse(INVERSE_TYPES[event.type], {})
+    old = picture(before)
+    data = _restored_fields(old, _changed(old, picture(after)))
+    if _is_there(before) and event.type == "restored":
+        # It was not forgotten but had expired, as it does again.
+        return _Inverse("revised", data)
+    return _Inverse(INVERSE_TYPES[event.type], data)
 
 
 def _state_at(events: list[Event], version: int) -> Replay:

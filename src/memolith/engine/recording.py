@@ -32,7 +32,6 @@ class NewEvent(NamedTuple):
     type: str
     data: dict[str, Json]
     before: Item | Link | None = None
-    key: str | None = None
 
 
 class Recorded(NamedTuple):
@@ -68,9 +67,7 @@ class Recorder:
 
     def _record(self, rows: Writer, caller: Caller, new: NewEvent, version: int) -> Recorded:
         now = self.clock.now()
-        event = rows.next_event(
-            new.stream, version + 1, new.type, new.data, caller.user, now, new.key
-        )
+        event = rows.next_event(new.stream, version + 1, new.type, new.data, caller.user, now)
         event = with_certainty(rows, new.before, event)
         changes = fold(new.before, event)
         refuse_unsound(rows, changes)

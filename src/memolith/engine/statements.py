@@ -118,6 +118,8 @@ NUMBER_WORDS = frozenset(
         "dozen",
     )
 )
+FIRST_SCRIPT_WITHOUT_SPACES = "\u0e00"
+"""Thai, Chinese, Japanese and others begin here; those before have spaces between words."""
 SHINGLE_WORDS = 3
 """Texts are compared by sequences of this many words."""
 MAX_COMPARED_CHARACTERS = 10_000
@@ -190,13 +192,10 @@ def _lacks(words: Sequence[str], others: Sequence[str]) -> bool:
     return bool(Counter(words) - Counter(others))
 
 
-def near_copies(
-    rows: Reader, caller: Caller, kind: str, text: str, except_id: str | None = None
-) -> tuple[Similar, ...]:
+def near_copies(rows: Reader, caller: Caller, kind: str, text: str) -> tuple[Similar, ...]:
     """The items of a kind with the same text or most of its word sequences, the nearest first."""
     pieces = chunk(text)
     ids = rows.items_like(caller, pieces[0], len(pieces), Filter(kinds=(kind,)))
-    ids.discard(except_id or "")
     if not ids:
         return ()
     items = rows.items(caller.tenant, ids)
@@ -246,6 +245,30 @@ def shingles(text: str) -> set[tuple[str, ...]]:
 def same(first: str, second: str) -> bool:
     """Whether two texts are equal but for case and white space."""
     return first.casefold().split() == second.casefold().split()
+
+
+def names(text: str, name: str) -> bool:
+    """Whether a text has this name as words of its own: `planned` does not name Ann."""
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        begins_a_word = not _continues(text[start - 1 : start], name[:1])
+        ends_a_word = not _continues(name[-1:], text[end : end + 1])
+        if begins_a_word and ends_a_word:
+            return True
+        start = text.find(name, start + 1)
+    return False
+
+
+def _continues(before: str, after: str) -> bool:
+    """Whether two characters that follow one another belong to one word."""
+    # Scripts such as Chinese and Japanese have no spaces between words.
+    spaced = max(before, after) < FIRST_SCRIPT_WITHOUT_SPACES
+    return spaced and _is_letter(before) and _is_letter(after)
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def sentences(text: str) -> list[str]:

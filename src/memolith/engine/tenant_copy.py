@@ -59,7 +59,7 @@ def changes_of(rows: Reader, event: Event) -> Changes:
 
 
 def carry_rest(source: Store, target: Store, tenant: str) -> None:
-    """Copy what is no event: settings, the vault, and how often items were read.
+    """Copy what is no event: settings, the vault, kept answers, and how often items were read.
 
     Doing it twice changes nothing.
     """
@@ -67,9 +67,12 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
         ids = [item.id for item in rows.all_items(tenant)]
         accesses = rows.accesses(tenant, ids)
         records = rows.records(tenant)
+        answers = rows.answers(tenant)
     with target.writing(tenant) as rows:
         for name, value in records.items():
             rows.put_record(tenant, name, value)
+        for answer in answers:
+            rows.put_answer(tenant, answer)
         present = rows.accesses(tenant, ids)
         missing = {}
         for id, (count, last) in accesses.items():

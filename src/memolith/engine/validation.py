@@ -373,7 +373,7 @@ def seconds(field: str, text: str) -> int:
         if duration_s <= MAX_DURATION_S:
             return duration_s
     raise InvalidInput(
-        f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.",
+        f"{field}: {text[:40]!r} is no duration; write it like 90s, 15m, 24h, 7d or 2w.",
         field=field,
         value=text,
     )

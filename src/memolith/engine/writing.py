@@ -12,19 +12,24 @@ from memolith.domain.blocks import block_data, join_blocks
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import CHUNKER
 from memolith.domain.clock import shifted
-from memolith.domain.ids import new_id
-from memolith.domain.items import Draft, Item, Patch, Written
+from memolith.domain.ids import new_id, short_id
+from memolith.domain.items import Draft, Item, Patch, Similar, Written
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
-from memolith.engine.idempotency import Signature, first_outcome, outcome, sign
+from memolith.engine.kept_answers import blank_answers_about
 from memolith.engine.recording import NewEvent, Recorder
 from memolith.engine.statements import near_copies
+from memolith.engine.transactions import Transactions
 from memolith.engine.validation import InputRules, Intake, checked_text, checked_word, identifier
 from memolith.engine.visibility import is_gone, sees_both_ends, visible
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 from memolith.ports.clock import Clock
-from memolith.ports.store import Reader, Store, Writer
+from memolith.ports.store import Reader, Writer
+
+
+def _ignore(clean: bool) -> None:
+    """Stands in where nobody asks whether an erase left nothing behind."""
 
 
 class Quota(NamedTuple):
@@ -51,7 +56,7 @@ class Writing:
 
     def __init__(
         self,
-        store: Store,
+        store: Transactions,
         clock: Clock,
         input_rules: InputRules,
         recorder: Recorder,
@@ -67,24 +72,19 @@ class Writing:
         self.after_erase = after_erase
         """Drops what was derived from the store and may still hold what was erased."""
 
-    def remember(
-        self, caller: Caller, draft: Draft, key: str | None = None, quota: Quota | None = None
-    ) -> Written:
-        """Keep something new within the quota; repeated under its key, return the first outcome."""
+    def remember(self, caller: Caller, draft: Draft, quota: Quota | None = None) -> Written:
+        """Keep something new within the quota, and tell what is nearly the same."""
         intake = self.input_rules.intake()
         draft = intake.draft(draft)
-        signature = sign(key, "remember", draft)
+        # Before the write: comparing takes time, and nobody should wait for a lock meanwhile.
+        copies: tuple[Similar, ...] = ()
+        if len(draft.blocks) == 1:
+            with self.store.reading(caller.tenant) as rows:
+                copies = near_copies(rows, caller, draft.kind, draft.blocks[0].text)
         with self.store.writing(caller.tenant) as rows:
-            written = first_outcome(rows, caller, signature)
-            if written is None:
-                _check_quota(rows, caller, quota)
-                written = self._remember(rows, caller, draft, intake, signature)
-        if len(draft.blocks) != 1:
-            return written
-        with self.store.reading(caller.tenant) as rows:
-            text = draft.blocks[0].text
-            copies = near_copies(rows, caller, draft.kind, text, written.item.id)
-            return written._replace(similar=copies)
+            _check_quota(rows, caller, quota)
+            written = self._remember(rows, caller, draft, intake)
+        return written._replace(similar=copies)
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
@@ -102,21 +102,10 @@ class Writing:
             for draft in drafts:
                 self.remember_in(rows, caller, draft, intake)
 
-    def revise(
-        self,
-        caller: Caller,
-        id: str,
-        patch: Patch,
-        expected: int | None = None,
-        key: str | None = None,
-    ) -> Written:
+    def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None) -> Written:
         """Change what the patch names; refuse if the item is not at the expected version."""
         intake = self.input_rules.intake()
-        signature = sign(key, "revise", id, patch, expected)
         with self.store.writing(caller.tenant) as rows:
-            first = first_outcome(rows, caller, signature)
-            if first:
-                return first
             item = visible(rows, caller, id)
             if expected not in (None, item.version):
                 raise VersionConflict(
@@ -130,7 +119,7 @@ class Writing:
             data = _difference(item, blocks, intake.patch(patch, item.kind))
             if not data:
                 return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "revised", data, intake, signature)
+            return self._change(rows, caller, item, "revised", data, intake)
 
     def tag(
         self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()
@@ -150,33 +139,23 @@ class Writing:
                 return Written(item, rows.last_seq(caller.tenant))
             return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
-    def append(
-        self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None
-    ) -> Written:
+    def append(self, caller: Caller, id: str, blocks: Sequence[Block]) -> Written:
         """Add blocks to the end of an item."""
         intake = self.input_rules.intake()
         blocks = intake.blocks(blocks)
-        signature = sign(key, "append", id, blocks)
         if not any(block.text.strip() for block in blocks):
             raise InvalidInput("There is nothing to append.", field="messages")
         with self.store.writing(caller.tenant) as rows:
-            first = first_outcome(rows, caller, signature)
-            if first:
-                return first
             item = visible(rows, caller, id)
             intake.total(blocks, rows.text_sizes(caller.tenant, [id])[id].bytes)
-            return self._change(rows, caller, item, "appended", _text(blocks), intake, signature)
+            return self._change(rows, caller, item, "appended", _text(blocks), intake)
 
-    def forget(self, caller: Caller, id: str, key: str | None = None) -> Written:
+    def forget(self, caller: Caller, id: str) -> Written:
         """Take the item out of every list and search; it can be restored."""
-        signature = sign(key, "forget", id)
         with self.store.writing(caller.tenant) as rows:
-            first = first_outcome(rows, caller, signature)
-            if first:
-                return first
             item = visible(rows, caller, id)
             intake = self.input_rules.intake()
-            return self._change(rows, caller, item, "forgotten", {}, intake, signature)
+            return self._change(rows, caller, item, "forgotten", {}, intake)
 
     def forget_all(self, caller: Caller, ids: Sequence[str], kind: str) -> list[str]:
         """Forget the items that exist and are of the kind, all at once; returns their ids."""
@@ -189,13 +168,9 @@ class Writing:
                     forgotten.append(item.id)
         return forgotten
 
-    def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
+    def restore(self, caller: Caller, id: str) -> Written:
         """Bring back an item that was forgotten or has expired."""
-        signature = sign(key, "restore", id)
         with self.store.writing(caller.tenant) as rows:
-            first = first_outcome(rows, caller, signature)
-            if first:
-                return first
             item = visible(rows, caller, id, forgotten=True)
             if not is_gone(item):
                 raise Conflict("This item is not forgotten, so there is nothing to restore.", id=id)
@@ -203,19 +178,24 @@ class Writing:
             if "expires_at" in item.attributes:
                 data["dropped"] = ["expires_at"]
             intake = self.input_rules.intake()
-            return self._change(rows, caller, item, "restored", data, intake, signature)
+            return self._change(rows, caller, item, "restored", data, intake)
 
-    def erase(self, caller: Caller, *ids: str) -> bool:
+    def erase(self, caller: Caller, *ids: str, tell: Callable[[bool], None] = _ignore) -> None:
         """Remove every byte of the items and their links for good.
 
-        Returns False if another reader still holds pages with the old content.
+        When that is durable, `tell` hears whether every byte is overwritten, or another reader
+        still holds pages with the old content.
         """
         with self.store.writing(caller.tenant) as rows:
             for id in ids:
                 self._erase(rows, caller, id)
-        clean = self.store.shred()
-        self.after_erase()
-        return clean
+
+        def overwrite() -> None:
+            clean = self.store.shred()
+            self.after_erase()
+            tell(clean)
+
+        self.store.after_commit(overwrite)
 
     def _erase(self, rows: Writer, caller: Caller, id: str) -> None:
         item = visible(rows, caller, id, forgotten=True)
@@ -224,6 +204,7 @@ class Writing:
         for stream in rows.link_streams(caller.tenant, id):
             link = rows.link_by_id(caller.tenant, stream)
             self.recorder.tell(rows, caller, stream, "erased", {}, link)
+        blank_answers_about(rows, caller.tenant, rows.events(caller.tenant, id))
         # Erasing links may have changed the item, whose certainty depends on them.
         item_now = rows.item(caller.tenant, id)
         self.recorder.record(rows, caller, NewEvent(id, "erased", {}, item_now))
@@ -271,7 +252,7 @@ class Writing:
         if present:
             new = NewEvent(present.id, "relinked", data, present)
         else:
-            new = NewEvent(link.id or f"rel-{new_id()}", "linked", data)
+            new = NewEvent(link.id or _unused_link_id(rows, caller.tenant), "linked", data)
         recorded = self.recorder.record(rows, caller, new)
         return cast(Link, recorded.changes.link)
 
@@ -303,7 +284,6 @@ class Writing:
         caller: Caller,
         draft: Draft,
         intake: Intake,
-        signature: Signature | None = None,
     ) -> Written:
         if draft.id and rows.events(caller.tenant, draft.id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
@@ -323,7 +303,7 @@ class Writing:
             **_text(draft.blocks),
         }
         id = draft.id or new_id()
-        return self._change(rows, caller, id, "remembered", data, intake, signature)
+        return self._change(rows, caller, id, "remembered", data, intake)
 
     def _change(
         self,
@@ -333,23 +313,19 @@ class Writing:
         type: str,
         data: dict[str, Json],
         intake: Intake,
-        signature: Signature | None = None,
     ) -> Written:
         """Record an event of an item, or of a new one that gets this id."""
         if intake.redactions:
             data["redactions"] = dict(intake.redactions)
-        if signature:
-            data["request"] = signature.request
         new = NewEvent(
             stream=item if isinstance(item, str) else item.id,
             type=type,
             data=data,
             before=None if isinstance(item, str) else item,
-            key=signature.key if signature else None,
         )
         recorded = self.recorder.record(rows, caller, new)
         assert recorded.changes.item is not None
-        return outcome(recorded.event, recorded.changes.item)
+        return Written(recorded.changes.item, recorded.event.seq, dict(intake.redactions))
 
 
 def _check_quota(rows: Reader, caller: Caller, quota: Quota | None) -> None:
@@ -359,6 +335,14 @@ def _check_quota(rows: Reader, caller: Caller, quota: Quota | None) -> None:
         return
     if rows.list_items(caller, quota.counted, limit=1).total >= quota.limit:
         raise Conflict(quota.message)
+
+
+def _unused_link_id(rows: Reader, tenant: str) -> str:
+    """An id of the documented form, which is short enough to be taken already."""
+    while True:
+        id = f"rel-{short_id()}"
+        if not rows.events(tenant, id):
+            return id
 
 
 def _same_link(present: Link, link: NewLink) -> bool:

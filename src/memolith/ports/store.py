@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from memolith.ports.answers import Answers, AnswersWriter
 from memolith.ports.event_log import EventLog, EventLogWriter
 from memolith.ports.items import ItemRows, ItemRowsWriter
 from memolith.ports.links import LinkRows
@@ -13,7 +14,9 @@ from memolith.ports.text_index import TextIndex
 from memolith.ports.vector_rows import VectorRows, VectorRowsWriter
 
 
-class Reader(EventLog, ItemRows, LinkRows, TextIndex, VectorRows, Outbox, Records, Protocol):
+class Reader(
+    EventLog, ItemRows, LinkRows, TextIndex, VectorRows, Outbox, Records, Answers, Protocol
+):
     """Reads that all see the same moment."""
 
 
@@ -24,9 +27,14 @@ class Writer(
     VectorRowsWriter,
     OutboxWriter,
     RecordsWriter,
+    AnswersWriter,
     Protocol,
 ):
     """Reads and writes of one tenant that happen together or not at all."""
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        """If the block raises, what was written in it is taken back, and nothing else."""
+        ...
 
 
 class Store(Protocol):

@@ -106,12 +106,12 @@ class LinuxSandbox:
             )
         started_at = time.monotonic()
         while True:
-            if cancelled():
-                raise Unavailable("The call was cancelled before it began.")
             runner, restarted = self._wake(owner, executor)
             with runner.lock:
                 if not runner.alive:
-                    # It had to make room for another one before we got the lock.
+                    # It had to make room for another one, or the server is ending.
+                    if cancelled():
+                        raise Unavailable("The call was cancelled before it began.")
                     continue
                 try:
                     error = _worded(runner.call(code, locate, cancelled))

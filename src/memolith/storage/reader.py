@@ -16,6 +16,7 @@ from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_r
 from memolith.domain.queries import Filter
 from memolith.engine.validation import storable
 from memolith.errors import InvalidInput
+from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.event_log import NO_LIMIT
 from memolith.ports.items import ConceptCount, FolderCount, TextSize
@@ -26,6 +27,7 @@ from memolith.storage.filters import FilterPieces, FilterSql, filter_sql, sort_k
 from memolith.storage.index_check import ExpectedIndex, Mark
 from memolith.storage.paging import page_window
 from memolith.storage.rows import (
+    ANSWER,
     CLIENT_KEY,
     EVENT,
     HEAD,
@@ -577,6 +579,12 @@ class StoreReader(ABC):
             for row in self.statements.rows("records", tenant=tenant)
             if row.name.startswith(folder)
         }
+
+    def answer(self, tenant: str, actor: str, key: str) -> KeptAnswer | None:
+        return self.statements.read_first("answer", ANSWER, tenant=tenant, actor=actor, key=key)
+
+    def answers(self, tenant: str) -> list[KeptAnswer]:
+        return list(self.statements.read("answers", ANSWER, tenant=tenant))
 
     def client_keys(self) -> list[ClientKey]:
         return list(self.statements.read("client_keys", CLIENT_KEY))

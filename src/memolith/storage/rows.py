@@ -16,6 +16,7 @@ from memolith.domain.items import Item
 from memolith.domain.links import Link
 from memolith.domain.passages import Passage, PassageRef
 from memolith.errors import StoreCorrupt
+from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.links import Step
 from memolith.ports.text_index import Candidate
@@ -182,6 +183,11 @@ def _event_from(columns: Columns) -> Event:
     return Event(tenant, seq, stream, version, type, data, actor, at, key)
 
 
+def _answer_from(columns: Columns) -> KeptAnswer:
+    actor, key, request, body, sealed, at = columns
+    return KeptAnswer(actor, key, request, body, bool(sealed), at)
+
+
 def _client_key_from(columns: Columns) -> ClientKey:
     id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked = columns
     names: list[str] = decoded(scopes)
@@ -218,6 +224,7 @@ STORED_PASSAGE = RowShape(StoredPassage._fields, StoredPassage._make)
 LINK = RowShape(Link._fields, _link_from)
 STEP = RowShape(Step._fields, Step._make)
 CLIENT_KEY = RowShape(STORED_KEY_FIELDS, _client_key_from)
+ANSWER = RowShape(KeptAnswer._fields, _answer_from)
 CANDIDATE: RowShape[Candidate] = RowShape(("ref", "score"), tuple)
 """A plain pair, because a search may have thousands of them."""
 
@@ -291,6 +298,17 @@ def event_columns(event: Event) -> Parameters:
         "actor": event.actor,
         "at": event.at,
         "key": event.key,
+    }
+
+
+def answer_columns(answer: KeptAnswer) -> Parameters:
+    return {
+        "actor": answer.actor,
+        "key": answer.key,
+        "request": answer.request,
+        "body": answer.body,
+        "sealed": int(answer.sealed),
+        "at": answer.at,
     }
 
 

@@ -1,7 +1,8 @@
 """Writes inside one transaction, for any database. The ports say what each method does."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import ClassVar, Self
 
 from memolith.domain.clock import shifted
@@ -9,6 +10,7 @@ from memolith.domain.events import Changes, Data, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import Passage, PassageRef, passage_ref
 from memolith.errors import TenantMoving
+from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
 from memolith.storage.job_queue import pause_s, share_of
@@ -16,6 +18,7 @@ from memolith.storage.reader import StoreReader
 from memolith.storage.rows import (
     HEAD,
     Head,
+    answer_columns,
     client_key_columns,
     event_columns,
     link_columns,
@@ -82,6 +85,20 @@ class StoreWriter(StoreReader):
         if head is None:
             raise TenantMoving
         return head
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        head = self._head
+        self.statements.do("savepoint")
+        try:
+            yield
+        except BaseException:
+            self.statements.do("rollback_to_savepoint")
+            self.statements.do("release_savepoint")
+            self._head = head
+            self._heads = {self.tenant: head}
+            raise
+        self.statements.do("release_savepoint")
 
     # Event log
 
@@ -310,6 +327,12 @@ class StoreWriter(StoreReader):
 
     def put_record(self, tenant: str, name: str, value: str) -> None:
         self.statements.do("put_record", tenant=tenant, name=name, value=value)
+
+    def put_answer(self, tenant: str, answer: KeptAnswer) -> None:
+        self.statements.do("put_answer", tenant=tenant, **answer_columns(answer))
+
+    def delete_answers(self, before: str) -> None:
+        self.statements.do("delete_answers", before=before)
 
     def add_client_key(self, key: ClientKey) -> None:
         self.statements.do("add_client_key", **client_key_columns(key))

@@ -1,6 +1,6 @@
 """Types of arguments that several families share, and ids as clients write them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
@@ -22,3 +22,12 @@ def bare_id(id: str) -> str:
 def without_empty(**values: JsonValue) -> JsonObject:
     """The values that say something: attributes of an item are stored only where they are set."""
     return {name: value for name, value in values.items() if value}
+
+
+def _show_null(schema: dict[str, Any]) -> None:
+    # Without a default, `flatten` shows the schema as it is.
+    schema.pop("default", None)
+
+
+SHOWS_NULL = Field(json_schema_extra=_show_null)
+"""For an argument that may be left out, where the document names `null` as a value of it."""

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from memolith.domain.callers import Caller
 from memolith.engine.engine import Engine
+from memolith.engine.idempotency import MAX_KEY_LENGTH
 from memolith.errors import InvalidInput
 
 ScopeName = Literal["read", "write", "admin", "run"]
 SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
-MAX_IDEMPOTENCY_KEY_LENGTH = 200
 
 
 class InputNeeded(Exception):
@@ -58,8 +58,8 @@ class Call:
         key: object = self.idempotency_key
         if key is None:
             return
-        if not isinstance(key, str) or not 0 < len(key) <= MAX_IDEMPOTENCY_KEY_LENGTH:
+        if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY_LENGTH:
             raise InvalidInput(
-                f"An idempotency key has 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} characters.",
+                f"An idempotency key has 1 to {MAX_KEY_LENGTH} characters.",
                 field="idempotency_key",
             )

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from memolith.engine.idempotency import Request
 from memolith.errors import Denied
 from memolith.tools.argument_checks import check_clean
 from memolith.tools.call import Call, ScopeName
@@ -17,6 +18,8 @@ from memolith.tools.schema import Body, Effect, Schema
 from memolith.tools.signature import Actions, Function, Signature, scopes_of
 
 Decorated = TypeVar("Decorated", bound=Function | Actions)
+KEY_ARGUMENT = "idempotency_key"
+"""The argument by which a tool can take the idempotency key, for clients that can send no other."""
 NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -33,6 +36,8 @@ class Tool:
     destructive: bool
     idempotent: bool
     effect: Effect
+    shows_secret: bool = False
+    """Whether the result shows a secret, which is then nowhere kept in clear."""
     inert: frozenset[str] = frozenset()
     """Parameters that change nothing, by decision."""
     reads_files: bool = False
@@ -59,8 +64,31 @@ class Tool:
             raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(missing))}.")
         check_clean(arguments)
         signature, values = self.signature.prepare(arguments)
-        result = signature.function(self.dialect.enter(call), **values)
-        return self.dialect.success(signature.without_empty_additions(result))
+        entered = self.dialect.enter(call)
+
+        def run() -> Mapping[str, object]:
+            return signature.function(entered, **values)
+
+        def word(result: Mapping[str, object]) -> Body:
+            return self.dialect.success(signature.without_empty_additions(result))
+
+        if signature.effect == "reads":
+            return word(run())
+        return call.engine.once.run(call.caller, self._request(arguments, call), run, word)
+
+    def can_be_repeated(self, arguments: Mapping[str, Any], call: Call) -> bool:
+        """Whether a second call with the same arguments does no harm."""
+        return self.read_only or self._request(arguments, call).key is not None
+
+    def _request(self, arguments: Mapping[str, Any], call: Call) -> Request:
+        """The call as its repetition is recognised, without the key itself."""
+        rest = dict(arguments)
+        key = rest.pop(KEY_ARGUMENT, None)
+        if key is None:
+            key = call.idempotency_key
+        # A key with fewer rights must not be told what a key with more was answered.
+        rights = (call.may_read, *call.caller.bound_to)
+        return Request(self.name, rest, key, rights, self.shows_secret)
 
 
 @dataclass(eq=False)
@@ -109,6 +137,7 @@ class Family:
         effect: Effect | None = None,
         scope: ScopeName | None = None,
         needs_read: bool = False,
+        shows_secret: bool = False,
         inert: Iterable[str] = (),
         reads_files: bool = False,
         example: Mapping[str, Any] = NO_ARGUMENTS,
@@ -144,6 +173,7 @@ class Family:
                     destructive=destructive,
                     idempotent=idempotent or read_only,
                     effect=actual_effect,
+                    shows_secret=shows_secret,
                     inert=frozenset(inert),
                     reads_files=reads_files,
                     example=example,

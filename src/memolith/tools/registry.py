@@ -121,7 +121,7 @@ class Registry:
         outcome = self._run_once(tool, arguments, call)
         # A database fails over in seconds. A call that can be repeated without harm need not
         # fail with it.
-        if tool.read_only or call.idempotency_key:
+        if tool.can_be_repeated(arguments, call):
             for pause_s in RETRY_PAUSES_S:
                 if not isinstance(outcome.error, RETRIED_ERRORS):
                     break

@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema, ErrorDetails
 from memolith.errors import Malformed, MemolithError
 from memolith.tools.call import ScopeName
 from memolith.tools.result_schema import result_schema
-from memolith.tools.schema import Body, Effect, Schema, flatten, merge_schemas, object_schema
+from memolith.tools.schema import NULL, Body, Effect, Schema, flatten, merge_schemas, object_schema
 
 Function = Callable[..., Mapping[str, object]]
 """A function `(call, *, typed arguments) -> TypedDict`."""
@@ -169,6 +169,9 @@ class PreparedCall(NamedTuple):
 
 def _schema_below(schema: Schema, step: str | int) -> object:
     """The schema of a property or of the entries of a list."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != NULL]
+    if len(choices) == 1:
+        schema = choices[0]
     if isinstance(step, str):
         below = schema.get("properties", {}).get(step)
     else:

@@ -38,7 +38,9 @@ def run(arguments: list[str]) -> int:
 
 
 def chosen_folder(options: list[str]) -> Path:
-    chosen = dict(zip(options[::2], options[1::2], strict=False))
+    # Both `--data DIR` and `--data=DIR`.
+    words = [word for option in options for word in option.split("=", 1)]
+    chosen = dict(zip(words[::2], words[1::2], strict=False))
     folder = chosen.get("--data") or os.environ.get("MEMOLITH_DATA") or default_data_folder()
     return Path(folder).expanduser()
 

@@ -19,6 +19,12 @@ from memolith.settings import Settings
 SHUTDOWN_S = 5
 """How long running calls may take when the server is stopped."""
 
+SWITCH_INTERVAL_S = 0.0005
+"""How long a thread computes before another one has its turn.
+
+With Python's 5 ms, every step of a small call waits that long for each heavy call that runs.
+"""
+
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, so that the address is known before anything is announced."""
@@ -60,6 +66,7 @@ def run(
     config = server_config(
         build(app, read_only=read_only, conformance=conformance), app.settings, SHUTDOWN_S
     )
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     ready()
     # uvicorn raises the signal again when it is done, which would end the process before the store
     # is closed.

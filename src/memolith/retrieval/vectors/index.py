@@ -4,7 +4,6 @@ Vectors are kept in this process. The newest are in memory, the rest is mapped f
 that all processes share. A scan proposes vectors, and the database decides which of them pass.
 """
 
-import threading
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from memolith.ports.text_index import Candidate
 from memolith.ports.vector_slots import VectorSlots
 from memolith.retrieval.vectors.encoding import Array
 from memolith.retrieval.vectors.scan import ScanResult, VectorQuery, scan
+from memolith.retrieval.vectors.shared_lock import SharedLock
 from memolith.retrieval.vectors.snapshot import SnapshotFiles, SnapshotMarks, write_snapshot
 from memolith.retrieval.vectors.tail import FollowedSlots
 
@@ -41,7 +41,7 @@ class VectorIndex:
         self.dimension = dimension
         self._folder = folder
         self._files = SnapshotFiles(folder, model)
-        self._lock = threading.RLock()
+        self._lock = SharedLock()
         self.followed = FollowedSlots(self._files, model, dimension)
 
     def nearest(
@@ -60,8 +60,11 @@ class VectorIndex:
         # A name is looked up at once. Looking through all items pays only where few of the nearest
         # vectors pass.
         may_list_items = bool(chosen.ids or chosen.titles)
-        with self._lock:
+        with self._lock.exclusive():
             self.followed.follow(slots)
+        # What another search takes in from here on is newer than this one's view of the database,
+        # which leaves it out again.
+        with self._lock.shared():
             item_rows = _items_that_can_pass(slots, caller, chosen, may_list_items)
             while True:
                 result = scan(
@@ -102,7 +105,7 @@ class VectorIndex:
 
     def follow(self, rows: Reader) -> None:
         """Catch up with what other threads and processes wrote."""
-        with self._lock:
+        with self._lock.exclusive():
             self.followed.follow(_vector_slots(rows))
 
     def snapshot(self, rows: Reader) -> Path:
@@ -120,7 +123,7 @@ class VectorIndex:
 
     def close(self) -> None:
         """Let go of the mapped file; the next search begins anew."""
-        with self._lock:
+        with self._lock.exclusive():
             self.followed.forget()
 
     def _matrix(self, vectors: Iterable[bytes]) -> Array:

@@ -14,7 +14,9 @@ class Meaning(NamedTuple):
     """An error of ours for a group of errors of the server."""
 
     pattern: str
-    """Matches the code of an error, and the server's words if a connection failed without one."""
+    """Matches the code of an error, and after a blank the constraint that was broken, or what the
+    server says if a connection failed.
+    """
     error: type[errors.MemolithError]
     message: str | None = None
     """What the user reads, with the code for `{}`; None for the usual message of the error."""
@@ -28,7 +30,9 @@ MEANINGS = (
     ),
     # A lock or a statement took too long, a deadlock, a conflict, too many connections.
     Meaning("55P03|57014|40P01|40001|53300", errors.StoreBusy),
-    Meaning("23505", errors.VersionConflict),
+    Meaning("23505 event_stream", errors.VersionConflict),
+    Meaning("23505 event_key", errors.AlreadyExists, "There is an event under this key already."),
+    Meaning("23", errors.MemolithError, "The database refuses a row ({})."),
     Meaning(
         "25006",
         errors.StoreReadOnly,
@@ -66,7 +70,7 @@ def translated_errors() -> Iterator[None]:
 def _meaning_of(error: psycopg.DatabaseError) -> errors.MemolithError:
     connection_failed = isinstance(error, psycopg.OperationalError)
     code = error.sqlstate or type(error).__name__
-    words = str(error) if connection_failed else ""
+    words = str(error) if connection_failed else error.diag.constraint_name or ""
     for meaning in MEANINGS:
         if re.match(meaning.pattern, f"{code} {words}", re.DOTALL):
             message = meaning.message and meaning.message.format(code)

@@ -1012,6 +1012,46 @@ from outbox_done
 where %(tenant)s::text is null or tenant = %(tenant)s
 group by 1;
 
+-- ======== Answers under idempotency keys ========
+
+-- name: answer
+-- What an actor was answered under a key.
+select actor, key, request, body, sealed, at
+from answer
+where tenant = %(tenant)s and actor = %(actor)s and key = %(key)s;
+
+-- name: answers
+-- Every answer of a tenant, oldest first.
+select actor, key, request, body, sealed, at
+from answer
+where tenant = %(tenant)s
+order by at, actor, key;
+
+-- name: put_answer
+-- Keep an answer under its key.
+insert into answer (tenant, actor, key, request, body, sealed, at)
+values (%(tenant)s, %(actor)s, %(key)s, %(request)s, %(body)s, %(sealed)s, %(at)s)
+on conflict (tenant, actor, key) do update
+set request = excluded.request, body = excluded.body, sealed = excluded.sealed, at = excluded.at;
+
+-- name: delete_answers
+-- Remove old answers, of all tenants.
+delete from answer
+where at < %(before)s;
+
+-- name: savepoint
+-- Mark where a part of a transaction begins.
+savepoint part;
+
+-- name: release_savepoint
+-- Keep the part.
+release savepoint part;
+
+-- name: rollback_to_savepoint
+-- Take the part back.
+rollback to savepoint part;
+
+
 -- ======== Records and client keys ========
 
 -- name: records
@@ -1215,6 +1255,11 @@ where tenant = %(tenant)s;
 -- name: purge_access
 -- Remove a tenant that has moved away from the table access.
 delete from access
+where tenant = %(tenant)s;
+
+-- name: purge_answer
+-- Remove a tenant that has moved away from the table answer.
+delete from answer
 where tenant = %(tenant)s;
 
 -- name: purge_setting

@@ -2,11 +2,14 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef
+from memolith.storage.postgres.error_translation import translated_errors
 from memolith.storage.postgres.postings import posting_columns
 from memolith.storage.postgres.reader import PostgresReader
 from memolith.storage.postgres.statements import PostgresStatements
@@ -28,6 +31,7 @@ PURGED_TABLES = (
     "purge_outbox_done",
     "purge_access",
     "purge_setting",
+    "purge_answer",
 )
 """The statements that remove a tenant which has moved away."""
 
@@ -44,6 +48,15 @@ class PostgresWriter(StoreWriter, PostgresReader):
     def __init__(self, statements: PostgresStatements, tenant: str | None) -> None:
         super().__init__(statements, tenant)
         self._term_counts: Counter[str] = Counter()
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        with translated_errors(), super().savepoint():
+            try:
+                yield
+            except BaseException:
+                self._term_counts.clear()
+                raise
 
     def append(self, event: Event, changes: Changes) -> None:
         # One round trip to the server for all statements.

@@ -30,7 +30,6 @@ _MEANINGS: dict[type[Exception], type[errors.MemolithError]] = {
     apsw.FullError: errors.DiskFull,
     apsw.BusyError: errors.StoreBusy,
     apsw.LockedError: errors.StoreBusy,
-    apsw.ConstraintError: errors.VersionConflict,
     UnicodeDecodeError: errors.StoreCorrupt,
     apsw.CorruptError: errors.StoreCorrupt,
     apsw.NotADBError: errors.StoreCorrupt,
@@ -39,6 +38,10 @@ _MEANINGS: dict[type[Exception], type[errors.MemolithError]] = {
     apsw.PermissionsError: errors.StoreReadOnly,
     apsw.AuthError: errors.StoreReadOnly,
 }
+SECOND_EVENT_OF_A_VERSION = "event.tenant, event.stream, event.version"
+SECOND_EVENT_UNDER_A_KEY = "event.tenant, event.actor, event.key"
+"""The columns by which SQLite names the constraints that a caller can break."""
+
 _FAILED_WRITES = (
     apsw.SQLITE_IOERR_WRITE,
     apsw.SQLITE_IOERR_SHMSIZE,
@@ -53,6 +56,8 @@ def translated_errors() -> Iterator[None]:
         yield
     except tuple(_MEANINGS) as error:
         raise _MEANINGS[type(error)] from error
+    except apsw.ConstraintError as error:
+        raise _broken_constraint(error) from error
     except apsw.SQLError as error:
         raise errors.StoreCorrupt(
             f"The database is not one of memolith, or it is damaged ({error})."
@@ -70,6 +75,15 @@ def translated_errors() -> Iterator[None]:
         raise errors.of_system(error) from error
 
 
+def _broken_constraint(error: apsw.ConstraintError) -> errors.MemolithError:
+    """What it means to a caller that a row was refused; the text names the columns at fault."""
+    if SECOND_EVENT_OF_A_VERSION in str(error):
+        return errors.VersionConflict()
+    if SECOND_EVENT_UNDER_A_KEY in str(error):
+        return errors.AlreadyExists("There is an event under this key already.", field="key")
+    return errors.MemolithError(f"The database refuses a row: {error}.")
+
+
 class Connections:
     """The connections of this process to one file. Idle ones are kept for the next user."""
 
@@ -80,12 +94,32 @@ class Connections:
         self._idle: list[apsw.Connection] = []
         self._inherited: list[apsw.Connection] = []
         self._is_closed = False
+        self._identity: tuple[int, int] | None = None
+
+    def remember_file(self) -> None:
+        """Note which file lies at the path now; `borrow` accepts no other from here on."""
+        self._identity = self._identity_at_path()
+
+    def _identity_at_path(self) -> tuple[int, int] | None:
+        """What tells the file at the path from any other; None if there is none."""
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            return None
+        return (found.st_dev, found.st_ino)
+
+    def _refuse_another_file(self) -> None:
+        # Whoever has a file open can go on using it after it was removed, and nothing would be
+        # kept of what is written there.
+        if self._identity is not None and self._identity_at_path() != self._identity:
+            raise errors.StoreReplaced
 
     @contextmanager
     def borrow(self, wait_s: float | None = None) -> Iterator[apsw.Connection]:
         """A connection for one user at a time, which waits so long for locks of others."""
         if self._pid != os.getpid():
             self._forget_inherited()
+        self._refuse_another_file()
         try:
             db = self._idle.pop()
         except IndexError:

@@ -916,6 +916,46 @@ where :tenant is null or tenant = :tenant
 group by 1;
 
 
+-- ======== Answers under idempotency keys ========
+
+-- name: answer
+-- What an actor was answered under a key.
+select actor, key, request, body, sealed, at
+from answer
+where tenant = :tenant and actor = :actor and key = :key;
+
+-- name: answers
+-- Every answer of a tenant, oldest first.
+select actor, key, request, body, sealed, at
+from answer
+where tenant = :tenant
+order by at, actor, key;
+
+-- name: put_answer
+-- Keep an answer under its key.
+insert into answer (tenant, actor, key, request, body, sealed, at)
+values (:tenant, :actor, :key, :request, :body, :sealed, :at)
+on conflict (tenant, actor, key) do update
+set request = excluded.request, body = excluded.body, sealed = excluded.sealed, at = excluded.at;
+
+-- name: delete_answers
+-- Remove old answers, of all tenants.
+delete from answer
+where at < :before;
+
+-- name: savepoint
+-- Mark where a part of a transaction begins.
+savepoint part;
+
+-- name: release_savepoint
+-- Keep the part.
+release savepoint part;
+
+-- name: rollback_to_savepoint
+-- Take the part back.
+rollback to savepoint part;
+
+
 -- ======== Records and client keys ========
 
 -- name: records

@@ -49,6 +49,7 @@ class SqliteStore:
             make_private_folder(str(folder))
             with self._connections.borrow() as db:
                 migrate(db)
+            self._connections.remember_file()
 
     @contextmanager
     def reading(self, tenant: str | None) -> Iterator[SqliteSlotReader]:

@@ -1,11 +1,14 @@
 """Writes to SQLite: row numbers, which the database gives, and its full-text index."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef
 from memolith.storage.rows import item_columns
+from memolith.storage.sqlite.connections import translated_errors
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 from memolith.storage.terms import IndexedText
 from memolith.storage.writer import REBUILT_TABLES, StoreWriter
@@ -22,6 +25,11 @@ class SqliteWriter(StoreWriter, SqliteSlotReader):
         "detach_vectors",
         "empty_text_index",
     )
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        with translated_errors(), super().savepoint():
+            yield
 
     def append(self, event: Event, changes: Changes) -> None:
         super().append(event, changes)

@@ -38,8 +38,7 @@ def remember(
         attributes=metadata or {},
         project=project,
     )
-    key = idempotency_key or call.idempotency_key
-    written = call.engine.writing.remember(call.caller, draft, key)
+    written = call.engine.writing.remember(call.caller, draft)
     return {
         "id": written.item.id,
         "redactions": dict(written.redactions),
@@ -80,23 +79,21 @@ def revise(
         blocks=None if content is None else (Block(content),),
         tags=None if tags is None else tuple(tags),
     )
-    written = call.engine.writing.revise(
-        call.caller, bare_id(id), patch, expected_version, call.idempotency_key
-    )
+    written = call.engine.writing.revise(call.caller, bare_id(id), patch, expected_version)
     return changed_item(written)
 
 
 @core.tool(destructive=True, example={"id": "two"})
 def forget(call: Call, *, id: str) -> ChangedItem:
     """Hide an item; `restore` brings it back."""
-    written = call.engine.writing.forget(call.caller, bare_id(id), key=call.idempotency_key)
+    written = call.engine.writing.forget(call.caller, bare_id(id))
     return changed_item(written)
 
 
 @core.tool(example={"id": "gone"})
 def restore(call: Call, *, id: str) -> ChangedItem:
     """Bring a forgotten item back."""
-    written = call.engine.writing.restore(call.caller, bare_id(id), call.idempotency_key)
+    written = call.engine.writing.restore(call.caller, bare_id(id))
     return changed_item(written)
 
 

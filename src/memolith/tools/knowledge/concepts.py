@@ -53,7 +53,7 @@ def create_concept(
         audience=Audience.ORG,
         attributes={**given_places, **certainty_attributes(certainty_score)},
     )
-    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
+    written = call.engine.writing.remember(call.caller, draft)
     return _written(call, "Created", written)
 
 
@@ -119,18 +119,14 @@ def update_concept(
         attributes=attributes,
         dropped=dropped,
     )
-    written = call.engine.writing.revise(
-        call.caller, concept_id_of(call, concept_id), patch, key=call.idempotency_key
-    )
+    written = call.engine.writing.revise(call.caller, concept_id_of(call, concept_id), patch)
     return _written(call, "Updated", written)
 
 
 @knowledge.tool(destructive=True, example={"concept_id": "alone"})
 def delete_concept(call: Call, *, concept_id: ConceptId) -> ConceptWritten:
     """Take a concept out of every search; it keeps its relationships and can be restored."""
-    written = call.engine.writing.forget(
-        call.caller, concept_id_of(call, concept_id), key=call.idempotency_key
-    )
+    written = call.engine.writing.forget(call.caller, concept_id_of(call, concept_id))
     return _written(call, "Deleted", written)
 
 

@@ -74,7 +74,7 @@ def get_api_key(call: Call, *, key_id: KeyId) -> ApiKey:
     return _api_key(call.engine.vault.get(call.caller, bare_id(key_id)))
 
 
-@lanonasis.tool(destructive=True, example={"key_id": "key"})
+@lanonasis.tool(destructive=True, shows_secret=True, example={"key_id": "key"})
 def rotate_api_key(call: Call, *, key_id: KeyId) -> KeyRotated:
     """Give a key a new random value, which is shown this once; the old one is gone."""
     secret, value = call.engine.vault.rotate(call.caller, bare_id(key_id))

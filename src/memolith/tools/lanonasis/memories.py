@@ -87,7 +87,7 @@ def create_memory(
         message=f"You have {max_memories:,} memories, which is all that max_memories allows; "
         "delete some first.",
     )
-    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key, quota)
+    written = call.engine.writing.remember(call.caller, draft, quota)
     return {**memory_body(call, written.item.id), "redactions": dict(written.redactions)}
 
 
@@ -153,7 +153,7 @@ def update_memory(
         project=_project_patch(new_project),
         namespace=None if keeps_type else memory_type,
     )
-    written = call.engine.writing.revise(call.caller, item.id, patch, key=call.idempotency_key)
+    written = call.engine.writing.revise(call.caller, item.id, patch)
     if status == "deleted":
         call.engine.writing.forget(call.caller, item.id)
     return {**memory_body(call, item.id), "redactions": dict(written.redactions)}
@@ -162,11 +162,8 @@ def update_memory(
 @lanonasis.tool(destructive=True, example={"memory_id": "two"})
 def delete_memory(call: Call, *, memory_id: MemoryId) -> MemoryDeleted:
     """Take a memory out of every list and search."""
-    # With a key, the first answer is given again, also when the memory is deleted already.
-    item = find_item(
-        call, "memory", memory_id, "memory_id", forgotten=call.idempotency_key is not None
-    )
-    call.engine.writing.forget(call.caller, item.id, key=call.idempotency_key)
+    item = find_item(call, "memory", memory_id, "memory_id")
+    call.engine.writing.forget(call.caller, item.id)
     return {"success": True, "message": "The memory was deleted.", "deleted_id": item.id}
 
 

@@ -39,7 +39,7 @@ def create_project(
         attributes=without_empty(description=description),
         audience=Audience.ORG if organization_id else Audience.USER,
     )
-    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
+    written = call.engine.writing.remember(call.caller, draft)
     return _project(written.item)
 
 

@@ -15,5 +15,5 @@ def review_concept(call: Call, *, concept_id: ItemId) -> ChangedItem:
     """
     concept = find_item(call, "concept", concept_id, "concept_id")
     patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
-    written = call.engine.writing.revise(call.caller, concept.id, patch, key=call.idempotency_key)
+    written = call.engine.writing.revise(call.caller, concept.id, patch)
     return changed_item(written)

@@ -55,7 +55,7 @@ def append_messages(
     """Add messages at the end of a conversation, as one more session."""
     conversation = find_item(call, "conversation", conversation_id, "conversation_id")
     blocks = [message.block() for message in messages]
-    written = call.engine.writing.append(call.caller, conversation.id, blocks, call.idempotency_key)
+    written = call.engine.writing.append(call.caller, conversation.id, blocks)
     return changed_item(written)
 
 
@@ -93,15 +93,8 @@ def list_conversations(
 @manage.tool(destructive=True, example={"conversation_id": "talk"})
 def delete_conversation(call: Call, *, conversation_id: ItemId) -> ChangedItem:
     """Take a conversation out of every list and search; `restore_item` brings it back."""
-    # With a key, the first answer is given again, also when the conversation is deleted already.
-    conversation = find_item(
-        call,
-        "conversation",
-        conversation_id,
-        "conversation_id",
-        forgotten=call.idempotency_key is not None,
-    )
-    written = call.engine.writing.forget(call.caller, conversation.id, key=call.idempotency_key)
+    conversation = find_item(call, "conversation", conversation_id, "conversation_id")
+    written = call.engine.writing.forget(call.caller, conversation.id)
     return changed_item(written)
 
 

@@ -39,16 +39,8 @@ def delete_file(call: Call, *, memory_id: ItemId) -> ChangedItem:
     """Take a file out of every list and search; `restore_item` brings it back, `erase_item`
     removes its bytes.
     """
-    # With a key, the first answer is given again, also when the file is deleted already.
-    file = find_item(
-        call,
-        "document",
-        memory_id,
-        "memory_id",
-        forgotten=call.idempotency_key is not None,
-        namespace=FILES_NAMESPACE,
-    )
-    written = call.engine.writing.forget(call.caller, file.id, key=call.idempotency_key)
+    file = find_item(call, "document", memory_id, "memory_id", namespace=FILES_NAMESPACE)
+    written = call.engine.writing.forget(call.caller, file.id)
     return changed_item(written)
 
 

@@ -35,19 +35,22 @@ class Undone(TypedDict):
 @manage.tool(example={"id": "gone"})
 def restore_item(call: Call, *, id: ItemId) -> ChangedItem:
     """Bring a forgotten item back as it was."""
-    written = call.engine.writing.restore(call.caller, bare_id(id), call.idempotency_key)
+    written = call.engine.writing.restore(call.caller, bare_id(id))
     return changed_item(written)
 
 
 @manage.tool(destructive=True, example={"id": "two"})
 def erase_item(call: Call, *, id: ItemId) -> Erased:
     """Remove every byte of an item for good; this cannot be undone."""
-    clean = call.engine.writing.erase(call.caller, bare_id(id))
-    return {
-        "erased": bare_id(id),
-        "clean": clean,
-        "warnings": [] if clean else [OLD_PAGES_WARNING],
-    }
+    result: Erased = {"erased": bare_id(id), "clean": True}
+
+    def note(clean: bool) -> None:
+        if not clean:
+            result["clean"] = False
+            result["warnings"] = [OLD_PAGES_WARNING]
+
+    call.engine.writing.erase(call.caller, bare_id(id), tell=note)
+    return result
 
 
 @manage.tool(example={"event": 1})

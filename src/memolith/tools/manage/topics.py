@@ -42,7 +42,7 @@ def create_topic(
             description=description, color=color, icon=icon, parent_topic_id=parent_id
         ),
     )
-    return changed_item(call.engine.writing.remember(call.caller, draft, call.idempotency_key))
+    return changed_item(call.engine.writing.remember(call.caller, draft))
 
 
 @manage.tool(idempotent=True, example={"topic_id": "topic", "name": "Hooves"})
@@ -72,23 +72,20 @@ def update_topic(
     if patch == Patch(attributes={}):
         raise InvalidInput("Say what to change.", field="name")
     _refuse_unknown_parent(call, topic, new_parent)
-    written = call.engine.writing.revise(call.caller, topic.id, patch, key=call.idempotency_key)
+    written = call.engine.writing.revise(call.caller, topic.id, patch)
     return changed_item(written)
 
 
 @manage.tool(destructive=True, example={"topic_id": "topic"})
 def delete_topic(call: Call, *, topic_id: ItemId) -> ChangedItem:
     """Delete a topic that has none below it; its memories stay."""
-    # With a key, the first answer is given again, also when the topic is deleted already.
-    topic = find_item(
-        call, "topic", topic_id, "topic_id", forgotten=call.idempotency_key is not None
-    )
+    topic = find_item(call, "topic", topic_id, "topic_id")
     below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
     if call.engine.reading.list_items(call.caller, below, limit=1).total:
         raise Conflict(
             "There are topics below this one; move or delete them first.", field="topic_id"
         )
-    written = call.engine.writing.forget(call.caller, topic.id, key=call.idempotency_key)
+    written = call.engine.writing.forget(call.caller, topic.id)
     return changed_item(written)
 
 

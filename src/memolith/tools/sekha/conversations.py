@@ -55,7 +55,7 @@ def memory_store(
         blocks=tuple(message.block() for message in messages),
         attributes={"folder": folder, "importance_score": importance_score},
     )
-    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
+    written = call.engine.writing.remember(call.caller, draft)
     return {
         "conversation_id": written.item.id,
         "id": written.item.id,
@@ -93,7 +93,7 @@ def memory_update(
     if importance_score is not None:
         attributes["importance_score"] = importance_score
     patch = Patch(title=label, status=status, attributes=attributes)
-    call.engine.writing.revise(call.caller, item.id, patch, key=call.idempotency_key)
+    call.engine.writing.revise(call.caller, item.id, patch)
     return {
         "conversation_id": item.id,
         "updated_fields": updated_fields,

@@ -9,7 +9,7 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Hit, Query
 from memolith.engine.validation import folder_path
 from memolith.errors import InvalidInput
-from memolith.tools.arguments import Limit
+from memolith.tools.arguments import SHOWS_NULL, Limit
 from memolith.tools.call import Call
 from memolith.tools.sekha.arguments import Filters, FolderFilter, LabelFilter, Offset
 from memolith.tools.sekha.conversations import DEFAULT_FOLDER
@@ -30,7 +30,7 @@ def memory_search(
     call: Call,
     *,
     query: Annotated[str, Field(min_length=1, pattern=r"\S")],
-    filters: Filters | None = None,
+    filters: Annotated[Filters | None, SHOWS_NULL] = None,
     limit: Limit = 10,
     offset: Offset = 0,
 ) -> SearchResults:

@@ -82,7 +82,7 @@ def subcog_capture(
         namespace=namespace,
         ttl_s=0 if ttl == FOREVER else seconds("ttl", ttl),
     )
-    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
+    written = call.engine.writing.remember(call.caller, draft)
     return {
         "id": written.item.id,
         "urn": memory_urn(written.item),
@@ -173,7 +173,7 @@ def subcog_update(
         who = [tag for tag in item.tags if tag.startswith(WHO_TAG_PREFIXES)]
         new_tags = (*tags, *who)
     patch = Patch(title=new_title, blocks=new_blocks, tags=new_tags)
-    written = call.engine.writing.revise(call.caller, item.id, patch, key=call.idempotency_key)
+    written = call.engine.writing.revise(call.caller, item.id, patch)
     return {
         "id": item.id,
         "urn": memory_urn(item),
@@ -192,13 +192,11 @@ def subcog_delete(
     hard: Annotated[bool, Field(description="Erase it for good.")] = False,
 ) -> MemoryDeleted:
     """Delete a memory; it can be restored unless it is erased."""
-    # With a key, the first answer is given again, also when the memory is deleted already.
-    repeated = call.idempotency_key is not None
-    item = find_memory(call, memory_id, forgotten=hard or repeated)
+    item = find_memory(call, memory_id, forgotten=hard)
     if hard:
         call.engine.writing.erase(call.caller, item.id)
     else:
-        call.engine.writing.forget(call.caller, item.id, key=call.idempotency_key)
+        call.engine.writing.forget(call.caller, item.id)
     return {
         "id": item.id,
         "urn": memory_urn(item),

@@ -63,7 +63,7 @@ def create_entity(
         project=project,
         namespace=entity_type,
     )
-    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
+    written = call.engine.writing.remember(call.caller, draft)
     return entity_body(written.item)
 
 

@@ -31,7 +31,8 @@ EntityReference = Annotated[
     str, Field(min_length=1, description="An id, a URN, or a name that only one entity has.")
 ]
 EntityReferences = Annotated[
-    list[EntityReference], Field(min_length=2, description="Ids, URNs or names of entities.")
+    list[EntityReference],
+    Field(min_length=2, max_length=100, description="Ids, URNs or names of entities."),
 ]
 GraphLimit = Annotated[int, Field(ge=1, description="How many at most.")]
 MinConfidence = Annotated[float, Field(ge=0, le=1, description="Leave out what is less sure.")]

@@ -91,8 +91,8 @@ def save_prompt_of(
             audience=audience,
             project=project,
         )
-        written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
-    call.changed()
+        written = call.engine.writing.remember(call.caller, draft)
+    call.engine.once.after_commit(call.changed)
     return {**prompt_body(call, written.item), "redactions": dict(written.redactions)}
 
 
@@ -153,8 +153,8 @@ def find_prompt(kind: PromptKind, call: Call, name: str, domain: Domain | None) 
 def delete_prompt_of(kind: PromptKind, call: Call, name: str, domain: Domain) -> PromptDeleted:
     """Delete the prompt of a domain."""
     item = find_prompt(kind, call, name, domain)
-    call.engine.writing.forget(call.caller, item.id, key=call.idempotency_key)
-    call.changed()
+    call.engine.writing.forget(call.caller, item.id)
+    call.engine.once.after_commit(call.changed)
     return {"name": name, "domain": item.audience.value, "deleted": True}
 
 

@@ -201,7 +201,6 @@ def subcog_enrich(
         tags=enrich_tags,
         structure=enrich_structure,
         context=add_context,
-        key=call.idempotency_key,
     )
     return {
         "memory_id": item.id,
