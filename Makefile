@@ -56,7 +56,7 @@ test: compiled
 
 test-all: check compiled
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest tests
+	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m scripts.coverage_by_folder
 

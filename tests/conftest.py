@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,9 +54,13 @@ NEEDED_BYTES = 4_000_000_000
 
 
 def pytest_configure() -> None:
-    """Keep temporary files in memory where there is room, because thousands of databases would
-    wait for a disk.
+    """Let programs be interrupted, and keep temporary files in memory where there is room.
+
+    A shell starts what runs in the background deaf to interrupts, and all its children with it.
+    Thousands of databases would wait for a disk.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
         return
     if shutil.disk_usage(MEMORY).free > NEEDED_BYTES:

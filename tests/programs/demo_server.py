@@ -20,12 +20,13 @@ class App:
     """An application without an engine, which the demo family does not need."""
 
     def __init__(self) -> None:
+        from tests.demo_engine import DemoEngine
         from tests.demo_family import (
             registry,  # pydantic comes with it, and the front must start without
         )
 
         self.registry = registry()
-        self.engine: Any = None
+        self.engine: Any = DemoEngine()
         print("a stray word on stdout")
         self.note("opened")
 

@@ -41,6 +41,7 @@ TABLES = (
     "access",
     "client_key",
     "setting",
+    "answer",
     "home",
     "allowance",
 )
@@ -94,6 +95,7 @@ def database(server: Server) -> str:
     for tenant in ("acme", "globex"):
         for text in (
             f"insert into setting values ('{tenant}', 'colour', 'red')",
+            f"insert into answer values ('{tenant}', 'u', 'k', 'r', '{{}}', 0, '')",
             f"insert into home values ('{tenant}x', 'postgresql://user:s3cret@host/db')",
             f"update home set tenant = '{tenant}' where tenant = '{tenant}x'",
             f"insert into allowance values ('{tenant}', 'key', 1, 1)",

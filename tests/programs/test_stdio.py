@@ -29,6 +29,7 @@ from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from tests.checked import answered, keyed, present, resource_text, text_of
+from tests.demo_engine import DemoEngine
 from tests.demo_family import Said, registry
 from tests.programs.pipes import (
     ENVELOPE,
@@ -128,7 +129,7 @@ def test_prepared_answers_are_what_the_sdk_answers(prepared: str, version: Any) 
     assert all("result" in answer for answer in found[0])
 
 
-WITHOUT_ENGINE: Any = SimpleNamespace(engine=None)
+WITHOUT_ENGINE: Any = SimpleNamespace(engine=DemoEngine())
 EARLY: list[tuple[str, dict[str, Any]]] = [
     ("get_note", {"note_id": "umlaut"}),
     ("get_note", {"note_id": "none"}),

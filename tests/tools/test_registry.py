@@ -27,9 +27,10 @@ from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from memolith.tools.signature import Actions
 from tests.checked import error_of, present
+from tests.demo_engine import DemoEngine
 from tests.demo_family import ERRORS, families, registry
 
-ENGINE: Any = None
+ENGINE: Any = DemoEngine()
 DEMO = registry()
 TOOLS = [tool for family in families() for tool in family.tools]
 
