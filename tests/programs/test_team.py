@@ -42,7 +42,7 @@ def is_found_by_meaning(voice: Voice, url: str, id: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("clients", "seconds"), [(8, 6.0), pytest.param(32, 60.0, marks=pytest.mark.full)]
+    ("clients", "seconds"), [(8, 2.0), pytest.param(32, 60.0, marks=pytest.mark.full)]
 )
 def test_every_acknowledged_write_is_found_once_by_every_server(
     team: Team, clients: int, seconds: float
