@@ -385,12 +385,12 @@ def histories(check: Callable[[At, int], None], examples: int) -> Callable[[], N
     return chosen(given(seed=st.integers(0, 2**32))(test))
 
 
-test_no_history_meets_an_error_without_a_type = histories(check_typed_errors, 60)
-test_read_models_equal_replay_and_rebuild = histories(check_models, 25)
-test_an_export_gives_equal_read_models_under_any_name = histories(check_copies, 15)
-test_undo_restores_the_state_byte_for_byte = histories(check_undo, 25)
-test_nothing_outside_ones_audience_is_seen = histories(check_present, 20)
-test_nothing_outside_ones_audience_is_seen_in_the_past = histories(check_past, 25)
+test_no_history_meets_an_error_without_a_type = histories(check_typed_errors, 30)
+test_read_models_equal_replay_and_rebuild = histories(check_models, 15)
+test_an_export_gives_equal_read_models_under_any_name = histories(check_copies, 10)
+test_undo_restores_the_state_byte_for_byte = histories(check_undo, 12)
+test_nothing_outside_ones_audience_is_seen = histories(check_present, 12)
+test_nothing_outside_ones_audience_is_seen_in_the_past = histories(check_past, 15)
 test_no_history_meets_an_error_without_a_type_at_length = pytest.mark.full(
     histories(check_typed_errors, 500)
 )

@@ -139,7 +139,7 @@ def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writin
         arguments |= {"executor_id": app.sandbox.create((ME.tenant, ME.user))}
     outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
     assert outcome.ok, outcome.body
-    jsonschema.validate(outcome.body, tool.output_schema)
+    jsonschema.Draft202012Validator(tool.output_schema).validate(outcome.body)
     with app.store.reading(None) as rows:
         after = rows.last_seq(ME.tenant)
     assert (after > before) if tool.effect == "writes" else (after == before)
