@@ -49,6 +49,7 @@ LONGEST = (
 )
 
 
+TOOLS_ON_BOTH_STORES = ("test_core", "test_write_once")
 MEMORY = "/dev/shm"
 NEEDED_BYTES = 4_000_000_000
 
@@ -68,13 +69,26 @@ def pytest_configure() -> None:
         tempfile.tempdir = MEMORY
 
 
+def is_left_to_the_full_run(item: pytest.Item) -> bool:
+    """Whether a test is run on SQLite alone where time is short.
+
+    Both stores keep one contract, which is tested on both. Tools see nothing of the store, so a
+    few of their tests will do: every call through every door, and every write once.
+    """
+    if "crowd" in getattr(item, "fixturenames", ()):
+        return True
+    if item.path.parent.name != "tools" or item.path.stem in TOOLS_ON_BOTH_STORES:
+        return False
+    return "every_door" not in item.name
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the modules that take longest; thousands of items on PostgreSQL are for the full
     run.
     """
     ranks = {name: n for n, name in enumerate(LONGEST)}
     for item in items:
-        if "crowd" in getattr(item, "fixturenames", ()) and "[postgres" in item.name:
+        if "[postgres" in item.name and is_left_to_the_full_run(item):
             item.add_marker(pytest.mark.full)
     items.sort(key=lambda item: ranks.get(item.path.stem, len(LONGEST)))
 

@@ -366,11 +366,16 @@ def worst_cost(
     else:
         taken = size
         pieces = pieces[:1]
-    bench.limit_s = 1.5 * margin * max(harmless.cpu_s, CLOCK_STEP_S)
+    too_much_s = margin * max(harmless.cpu_s, CLOCK_STEP_S)
+    bench.limit_s = 1.5 * too_much_s
     worst = Worst("", Cost(0.0, False), harmless, taken)
     for piece in pieces:
         text = hostile_text(piece, taken - len(hostile_text("", 0)))
         cost = bench.cost(field.tool, field.filled(text))
+        if cost.cpu_s > too_much_s:
+            # The interpreter may have collected its garbage; what is slow is slow again.
+            again = bench.cost(field.tool, field.filled(text))
+            cost = min(cost, again, key=lambda measured: measured.cpu_s)
         if cost.cpu_s > worst.cost.cpu_s:
             worst = Worst(piece, cost, harmless, taken)
     return worst
