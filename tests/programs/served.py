@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -179,9 +180,11 @@ def process(folder: Path, *flags: str, **env: str) -> Iterator[Served]:
         url = json.loads(child.line())["url"]
         app = open_app(Settings(data=folder, embedder="none"))
         served = Served(url, app, child.complaints)
-        yield served
-        served.http.close()
-        app.close()
+        try:
+            yield served
+        finally:
+            served.http.close()
+            app.close()
 
 
 @contextmanager
@@ -193,10 +196,19 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
     running = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     running.start()
     served = Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, [])
-    yield served
-    served.http.close()
-    server.should_exit = True
-    running.join(TIMEOUT_S)
-    # A server that is told to end while it starts leaves its socket open.
-    listener.close()
-    app.close()
+    try:
+        yield served
+    finally:
+        served.http.close()
+        server.should_exit = True
+        running.join(TIMEOUT_S)
+        # A server that is told to end while it starts leaves its socket open.
+        listener.close()
+        app.close()
+
+
+def wait_for_room_in_the_minute(seconds: int = 10) -> None:
+    """Calls are counted by the minute: wait for the next one if this one is nearly over."""
+    left_s = 60 - time.time() % 60
+    if left_s < seconds:
+        time.sleep(left_s)
