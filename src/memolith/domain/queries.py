@@ -54,13 +54,19 @@ class Query:
     mode: str = "hybrid"
     limit: int = 10
     offset: int = 0
-    threshold: float = 0.0
-    by_similarity: bool = False
+    threshold: float | None = None
+    """The lowest score of a hit; None for the floor below which hits are most likely unrelated."""
+    alike: bool = False
+    """Whether to find what is like the text, rather than what answers it."""
+    deep: bool = False
+    """Whether the judge of deep search reads the best hits."""
     per_item: bool = False
     per_block: bool = False
     reach: int = 0
     as_of: str | None = None
     verbatim: bool = False
+    needs_phrases: bool = False
+    """Whether hits must have what stands between quotes; else they are only preferred."""
     meant: str = ""
     """What the model is asked instead of the text."""
     boosted: tuple[str, ...] = ()
@@ -68,12 +74,12 @@ class Query:
 
 
 class Hit(NamedTuple):
-    """A passage found, with its item, a calibrated score and the reasons."""
+    """A passage found, with its item, its score and the reasons."""
 
     item: Item
     passage: Passage
     score: float
-    rank_score: float
+    """The probability that it answers; hits are in this order."""
     strength: str
     reasons: Mapping[str, float]
     around: tuple[Passage, ...] = ()

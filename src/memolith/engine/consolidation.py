@@ -15,7 +15,6 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.insights import (
     MIN_SIMILARITY_IN_THEME,
-    MIN_SIMILARITY_TO_TOPIC,
     Insights,
     grouped,
 )
@@ -148,7 +147,6 @@ class Consolidation:
             query,
             chosen,
             limit=MAX_CANDIDATES_PER_SIDE,
-            threshold=MIN_SIMILARITY_TO_TOPIC,
             per_item=True,
         )
         ids = tuple(hit.item.id for hit in self.recall.search(caller, about).hits)

@@ -15,8 +15,6 @@ from memolith.errors import InvalidInput
 from memolith.ports.store import Store
 
 MAX_ITEMS = 100
-MIN_SIMILARITY = 0.70
-"""Passages that are less similar than this are left out."""
 MAX_REPEATED_SHARE = 0.8
 """A passage of which more stands in the pack already is left out."""
 MIN_BUDGET_TOKENS = 20
@@ -85,8 +83,7 @@ class ContextBuilder:
         found = self.recall.search(caller, Query(text, chosen, limit=MAX_ITEMS))
         draft = _PackDraft(budget_tokens)
         for hit in found.hits:
-            if hit.score >= MIN_SIMILARITY:
-                draft.add(hit)
+            draft.add(hit)
         return Pack("\n\n".join(draft.parts), tuple(draft.citations), draft.used, found.warnings)
 
 

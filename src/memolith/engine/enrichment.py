@@ -106,8 +106,8 @@ class Enrichment:
                 # One more, because the memory finds itself.
                 limit=MAX_RELATED + 1,
                 threshold=MIN_RELATED_SIMILARITY,
+                alike=True,
                 per_item=True,
-                verbatim=True,
             ),
         )
         titles = [hit.item.title for hit in related.hits if hit.item.id != item.id]

@@ -261,7 +261,9 @@ class Entities:
                 MEMORIES,
                 mode="text",
                 limit=MAX_MEMORIES_PER_ENTITY,
+                threshold=0.0,
                 per_item=True,
+                needs_phrases=True,
             )
             memories |= {hit.item.id for hit in self.recall.search(caller, query).hits}
         texts = self.insights.texts(caller, sorted(memories))

@@ -20,7 +20,6 @@ from memolith.ports.store import Store
 
 MAX_PAIRS = 2000
 MIN_SIMILARITY_IN_THEME = 0.78
-MIN_SIMILARITY_TO_TOPIC = 0.5
 MAX_STEADY_CHANGE = 0.25
 """How far the number of memories may rise or fall, as a share of its mean, to be called stable."""
 TOP_TOPICS = 10
@@ -144,9 +143,7 @@ class Insights:
 
     def _memories_about(self, caller: Caller, chosen: Filter, topic: str, limit: int) -> list[str]:
         if topic:
-            query = Query(
-                topic, chosen, limit=limit, threshold=MIN_SIMILARITY_TO_TOPIC, per_item=True
-            )
+            query = Query(topic, chosen, limit=limit, per_item=True)
             return [hit.item.id for hit in self.recall.search(caller, query).hits]
         with self.store.reading(caller.tenant) as rows:
             page = rows.list_items(caller, chosen, limit=limit, counted=False)

@@ -69,6 +69,11 @@ class Recall:
         self.embed_waiting = embed_waiting
         """Makes vectors of what waits in a tenant, for at most so many seconds."""
 
+    @property
+    def floor(self) -> float:
+        """The score below which a hit is left out if the query does not say otherwise."""
+        return self.ranker.floor
+
     def search(self, caller: Caller, query: Query) -> Found:
         """One page of the passages that the query finds."""
         query = check_query(query)
@@ -87,7 +92,7 @@ class Recall:
                     "best of them."
                 )
             page = results.ranked[query.offset : query.offset + query.limit]
-            return Found(search.hits(page), results.total, tuple(warnings))
+            return Found(search.hits(page), len(results.ranked), tuple(warnings))
 
         if query.mode == "text":
             with self.store.reading(caller.tenant) as rows:
@@ -109,9 +114,8 @@ class Recall:
             mode="vector",
             limit=CANDIDATES_PER_SIMILAR_ITEM * limit,
             threshold=threshold,
-            by_similarity=True,
+            alike=True,
             per_item=True,
-            verbatim=True,
         )
         hits = self.search(caller, query).hits
         with self.store.reading(caller.tenant) as rows:

@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import mul
@@ -11,30 +11,47 @@ from typing import NamedTuple
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Item
-from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
+from memolith.domain.passages import (
+    Passage,
+    PassageRef,
+    item_row_of,
+    ordinal_of,
+    passage_ref,
+)
 from memolith.domain.queries import Hit, Query
 from memolith.engine.history import items_as_of
 from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
-from memolith.ports.ranker import Asked, Evidence, Lexicon, Ranked, Ranker
+from memolith.ports.ranker import (
+    Asked,
+    Evidence,
+    Judge,
+    Lexicon,
+    NamedSpeaker,
+    Ranked,
+    Ranker,
+)
 from memolith.ports.store import Reader
 from memolith.ports.text_index import Candidate
 from memolith.ports.vectors import Meaning
 
 MODES = ("hybrid", "vector", "text")
 MAX_QUERY_LENGTH = 10_000
-MAX_CANDIDATES_PER_SIDE = 1000
-"""How many passages the search by words, and the search by meaning, propose at most."""
-MAX_CANDIDATES_BY_MEANING = 100
-"""The same for a search by meaning that has no threshold: beyond these nobody turns pages."""
-MAX_RANKED_TOGETHER = 40
-"""How many of the best candidates of each side are ranked together."""
-MAX_WITH_NEIGHBOURS = 20
-"""For how many of them the passages before and after are ranked, too."""
+CANDIDATES = (100, 300, 1000)
+"""How many passages each side of a search proposes: first so many, then more for as long as the
+last ones are still worth returning."""
+MAX_CANDIDATES_PER_SIDE = CANDIDATES[-1]
+LAST_SHARE = 0.25
+"""Of this last part of a side none may be worth returning, or else more are looked at."""
+MAX_WITH_NEIGHBOURS = 40
+"""For how many of the best hits the passages before and after are hits, too."""
+MAX_JUDGED = 20
+"""How many of the best hits the judge of deep search reads."""
 MAX_PHRASES = 50
-"""How many quoted phrases a hit must have; a text with more quotes is no query by hand."""
-MIN_STRONG_SIMILARITY = 0.79
+"""How many quoted phrases count; a text with more quotes is no query by hand."""
+MIN_WORD_CANDIDATES = 40
+"""With fewer passages that have all of the common words, those with the rarest one are added."""
 COMMON_TERM_SHARE = 0.02
 COMMON_TERM_PASSAGES = 2000
 """Terms in more passages than this, or than the share above, are too common to choose by."""
@@ -57,63 +74,67 @@ class Results(NamedTuple):
     """What a search found, in order."""
 
     ranked: list[Ranked]
-    total: int
-    """How many there are in all, with those that this page did not need."""
     is_cut: bool
     """Whether there are more candidates than were looked at."""
-
-
-class Candidates(NamedTuple):
-    """What both sides of a search propose, the best first."""
-
-    by_words: list[Candidate]
-    by_meaning: list[Candidate]
-
-    def best(self, count: int) -> set[PassageRef]:
-        """The best passages of each side."""
-        found = {ref for ref, _ in self.by_words[:count]}
-        found.update(ref for ref, _ in self.by_meaning[:count])
-        return found
 
 
 class Search:
     """One search inside one read transaction."""
 
     def __init__(
-        self, rows: Reader, caller: Caller, query: Query, lexicon: Lexicon, ranker: Ranker
+        self,
+        rows: Reader,
+        caller: Caller,
+        query: Query,
+        lexicon: Lexicon,
+        ranker: Ranker,
+        judge: Judge | None = None,
     ) -> None:
+        """With a judge, it reads the best hits."""
         self._rows = rows
         self._caller = caller
         self._query = query
         self._lexicon = lexicon
         self._ranker = ranker
-        quoted = list(dict.fromkeys(_QUOTED.findall(query.text)))
-        phrases = [lexicon.terms(text) for text in quoted[:MAX_PHRASES]]
-        self._phrases = [phrase for phrase in phrases if phrase]
-        terms = lexicon.query_terms(query.text)
-        self._asked = Asked(
-            query.text,
-            tuple(terms),
-            rows.statistics_for(caller, terms),
-            _visible_speakers(rows, caller, query.text),
-            frozenset(lexicon.terms(" ".join(query.boosted))),
-            tuple(frozenset(lexicon.terms(name)) for name in query.entities),
-        )
+        self._judge = judge
+        self._threshold = ranker.floor if query.threshold is None else query.threshold
+        self._asked = self._question()
         self._query_vector: QueryVector | None = None
         self._items: dict[int, Item] = {}
         """The items that were read, by their rows."""
-        self._passages: dict[PassageRef, Passage] = {}
-        """The passages that were read."""
+        self._evidence: dict[PassageRef, Evidence] = {}
+        """The passages that were read, with all that their scores depend on."""
         self._cosines: dict[PassageRef, float] = {}
         """The cosines that are known."""
+        self._superseded: set[str] = set()
+        """The items, of those that were read, that a newer one contradicts."""
+
+    def _question(self) -> Asked:
+        query = self._query
+        lexicon = self._lexicon
+        terms = lexicon.query_terms(query.text)
+        quoted = list(dict.fromkeys(_QUOTED.findall(query.text)))[:MAX_PHRASES]
+        phrases = [tuple(lexicon.terms(text)) for text in quoted]
+        named = _visible_speakers(self._rows, self._caller, query.text)
+        names = " ".join(speaker.name for speaker in named)
+        return Asked(
+            text=query.text,
+            terms=tuple(terms),
+            statistics=self._rows.statistics_for(self._caller, terms),
+            named=named,
+            boosted=frozenset(lexicon.terms(" ".join(query.boosted))),
+            entities=tuple(frozenset(lexicon.terms(name)) for name in query.entities),
+            phrases=tuple(phrase for phrase in phrases if phrase),
+            name_terms=frozenset(lexicon.terms(names)),
+        )
 
     @property
     def text_for_model(self) -> str:
         """The query without the names of speakers, which stand in every message of theirs."""
         text = self._query.text
-        if self._query.verbatim:
+        if self._query.verbatim or self._query.alike:
             return text
-        words = {word for name in self._asked.named for word in name.split()}
+        words = {word for speaker in self._asked.named for word in speaker.name.split()}
         for word in words:
             text = re.sub(rf"\b{re.escape(word)}('s)?\b", " ", text, flags=re.I)
         return " ".join(text.split()) or self._query.text
@@ -121,69 +142,133 @@ class Search:
     def run(self, query_vector: QueryVector | None) -> Results:
         """Everything that the query finds; without a vector, by words only."""
         self._query_vector = query_vector
-        query = self._query
-        by_words: list[Candidate] = []
-        if query.mode != "vector" or query_vector is None:
-            by_words = self._find_by_words()
-        min_cosine = self._min_cosine()
-        by_meaning = self._find_by_meaning(min_cosine)
-        if self._phrases:
-            with_phrases = dict(by_words)
-            by_meaning = [found for found in by_meaning if found[0] in with_phrases]
-        ranked, unread = self._rank(Candidates(by_words, by_meaning))
-        if query.as_of is not None:
-            ranked = self._as_of(ranked, query.as_of)
-        ranked = self._select(ranked)
-        is_cut = len(by_words) >= MAX_CANDIDATES_PER_SIDE
-        if min_cosine > LOWEST_COSINE and len(by_meaning) >= MAX_CANDIDATES_PER_SIDE:
-            is_cut = True
-        return Results(ranked, len(ranked) + unread, is_cut)
+        if self._query.alike:
+            return self._run_alike()
+        ranked, is_cut = self._rank_candidates()
+        if self._query.as_of is not None:
+            ranked = self._as_of(ranked, self._query.as_of)
+        if self._judge is not None:
+            ranked = self._judged(ranked, self._judge)
+        return Results(self._selected(ranked), is_cut)
 
-    def _min_cosine(self) -> float:
-        """The cosine below which a passage cannot reach the threshold by meaning alone.
-
-        A passage without the telling words is as similar as its vector says. That does not hold
-        for the past, when the passage may have said something else.
-        """
-        if self._query.threshold and self._query.as_of is None:
-            return self._ranker.cosine(self._query.threshold)
-        return LOWEST_COSINE
-
-    def _needs_all_candidates(self) -> bool:
-        """Whether a page can only be filled once every candidate is ranked."""
-        query = self._query
-        return bool(query.threshold or query.by_similarity or query.per_item)
-
-    def _find_by_meaning(self, min_cosine: float) -> list[Candidate]:
+    def _run_alike(self) -> Results:
+        """What is like the text: by meaning, or by words where there is no vector."""
         if self._query_vector is None:
-            return []
-        limit = MAX_CANDIDATES_PER_SIDE
-        if self._query.mode == "hybrid" and not self._needs_all_candidates():
-            limit = MAX_CANDIDATES_BY_MEANING
-        found = self._query_vector.meaning.vectors.nearest(
+            found = self._find_by_words()
+        else:
+            min_cosine = self._ranker.cosine(self._threshold)
+            found = self._find_by_meaning(self._query_vector, MAX_CANDIDATES_PER_SIDE, min_cosine)
+        self._read({ref for ref, _ in found})
+        ranked = self._ranker.by_similarity(self._asked, self._evidence)
+        return Results(self._selected(ranked), len(found) >= MAX_CANDIDATES_PER_SIDE)
+
+    @property
+    def _mode(self) -> str:
+        """How hits are scored: by words if there is no vector to compare with."""
+        return self._query.mode if self._query_vector is not None else "text"
+
+    def _rank_candidates(self) -> tuple[list[Ranked], bool]:
+        """The hits, the best first, and whether there may be more than were looked at.
+
+        More and more candidates are looked at until those at the end are not worth returning. So
+        the list is the same for every page of it.
+        """
+        by_words = self._find_by_words() if self._mode != "vector" else []
+        scores: dict[PassageRef, Ranked] = {}
+        by_meaning: list[Candidate] = []
+        for size in CANDIDATES:
+            if self._query_vector is not None and len(by_meaning) < size:
+                by_meaning = self._find_by_meaning(self._query_vector, size)
+            sides = [[ref for ref, _ in side[:size]] for side in (by_words, by_meaning)]
+            self._score({ref for side in sides for ref in side} - scores.keys(), scores)
+            full = [side for side in sides if len(side) == size]
+            if not any(self._ends_well(side, scores) for side in full):
+                return self._with_neighbours(scores), False
+        return self._with_neighbours(scores), True
+
+    def _ends_well(self, side: Sequence[PassageRef], scores: Mapping[PassageRef, Ranked]) -> bool:
+        """Whether the last candidates of a side are still worth returning."""
+        last = side[-round(LAST_SHARE * len(side)) :]
+        return any(ref in scores and scores[ref].score >= self._threshold for ref in last)
+
+    def _score(self, refs: Collection[PassageRef], scores: dict[PassageRef, Ranked]) -> None:
+        """Read candidates and what stands around them, and score them."""
+        self._read(refs)
+        present = [ref for ref in sorted(refs) if ref in self._evidence]
+        self._read(self._neighbours(present))
+        ranked = self._ranker.rank(
+            self._asked, self._mode, present, self._evidence, self._superseded
+        )
+        scores.update((hit.ref, hit) for hit in ranked)
+
+    def _neighbours(self, refs: Iterable[PassageRef]) -> set[PassageRef]:
+        """The passages before and after, of the same items."""
+        neighbours = set()
+        for ref in refs:
+            last = self._items[item_row_of(ref)].passages - 1
+            if ordinal_of(ref) > 0:
+                neighbours.add(PassageRef(ref - 1))
+            if ordinal_of(ref) < last:
+                neighbours.add(PassageRef(ref + 1))
+        return neighbours
+
+    def _with_neighbours(self, scores: dict[PassageRef, Ranked]) -> list[Ranked]:
+        """The hits in order; the passages around the best may be hits, too."""
+        if self._query.mode == "hybrid":
+            best = _in_order(scores.values())[:MAX_WITH_NEIGHBOURS]
+            around = self._neighbours(hit.ref for hit in best) - scores.keys()
+            self._read(around)
+            chosen = self._query.filter
+            fitting = {
+                ref
+                for ref in around & self._evidence.keys()
+                if passage_matches(self._evidence[ref][1], chosen)
+            }
+            self._score(fitting, scores)
+        return _in_order(scores.values())
+
+    def _find_by_meaning(
+        self, query_vector: QueryVector, limit: int, min_cosine: float = LOWEST_COSINE
+    ) -> list[Candidate]:
+        found = query_vector.meaning.vectors.nearest(
             self._rows,
             self._caller,
             self._query.filter,
-            self._query_vector.vector,
+            query_vector.vector,
             limit,
             min_cosine,
         )
-        self._cosines = dict(found)
+        self._cosines.update(found)
         return found
 
     def _find_by_words(self) -> list[Candidate]:
-        """The passages with the telling words; very common words only count for the order."""
+        """The passages with the telling words; very common words only count for the order.
+
+        Those that have a quoted phrase come first.
+        """
+        with_phrases: list[Candidate] = []
+        if self._asked.phrases:
+            with_phrases = self._search_text([], any_term=True, phrases=self._asked.phrases)
+            if self._query.needs_phrases:
+                return with_phrases
+        present = dict(with_phrases)
+        others = [found for found in self._find_by_terms() if found[0] not in present]
+        return (with_phrases + others)[:MAX_CANDIDATES_PER_SIDE]
+
+    def _find_by_terms(self) -> list[Candidate]:
         frequencies = self._asked.statistics.frequencies
         known = [term for term in self._asked.terms if frequencies.get(term)]
         known.sort(key=lambda term: (frequencies[term], term))
         telling = self._telling_terms(known)
-        if telling or self._phrases:
+        if telling:
             found = self._search_text(telling, any_term=True)
-            if found or self._phrases:
+            if found:
                 return found
         common = [term for term in known if term not in telling]
+        if not common:
+            return []
         with_all = self._search_text(common, any_term=False)
-        if len(with_all) >= MAX_RANKED_TOGETHER:
+        if len(with_all) >= MIN_WORD_CANDIDATES:
             return with_all
         if with_all and self._query.mode == "hybrid":
             return with_all
@@ -204,8 +289,12 @@ class Search:
                 total += frequencies[term]
         return telling
 
-    def _search_text(self, terms: Sequence[str], any_term: bool) -> list[Candidate]:
-        phrases = self._phrases if any_term else []
+    def _search_text(
+        self,
+        terms: Sequence[str],
+        any_term: bool,
+        phrases: Sequence[Sequence[str]] = (),
+    ) -> list[Candidate]:
         return self._rows.search_text(
             self._caller,
             self._query.filter,
@@ -215,89 +304,51 @@ class Search:
             MAX_CANDIDATES_PER_SIDE,
         )
 
-    def _rank(self, candidates: Candidates) -> tuple[list[Ranked], int]:
-        """The best of both sides ranked together, then the rest; and how many were left unread."""
-        query = self._query
-        first = self._ranked_first(candidates)
-        pool = self._evidence(first)
-        if query.mode == "hybrid":
-            ranked = self._ranker.rank(self._asked, pool)
-        else:
-            ranked = self._judge(pool)
-        rest = candidates.best(MAX_CANDIDATES_PER_SIDE) - first.keys()
-        wanted = query.offset + query.limit
-        may_stop = not self._needs_all_candidates() and query.as_of is None
-        if may_stop and query.per_block:
-            blocks = {(item_row_of(hit.ref), hit.passage.block) for hit in ranked}
-            if wanted <= len(blocks):
-                return ranked, self._rows.count_blocks(rest, blocks)
-        elif may_stop and wanted <= len(ranked):
-            return ranked, len(rest)
-        return ranked + self._judge(self._evidence(self._read(rest))), 0
-
-    def _ranked_first(self, candidates: Candidates) -> dict[PassageRef, Passage]:
-        """The best candidates; in a hybrid search with the passages before and after."""
-        if self._query.mode != "hybrid":
-            return self._read(candidates.best(MAX_CANDIDATES_PER_SIDE))
-        best = candidates.best(MAX_RANKED_TOGETHER)
-        if self._phrases:
-            return self._read(best)
-        neighbours = set()
-        for ref in candidates.best(MAX_WITH_NEIGHBOURS):
-            for neighbour in (PassageRef(ref - 1), PassageRef(ref + 1)):
-                if item_row_of(neighbour) == item_row_of(ref):
-                    neighbours.add(neighbour)
-        return {
-            ref: passage
-            for ref, passage in self._read(best | neighbours).items()
-            if ref in best or passage_matches(passage, self._query.filter)
-        }
-
-    def _judge(self, pool: list[Evidence]) -> list[Ranked]:
-        """Each candidate by itself, in the order of the mode."""
-        judged = self._ranker.judge(self._asked, pool)
-        if self._query.mode == "vector":
-            judged = [self._by_cosine(hit) for hit in judged]
-        elif self._query.mode == "text":
-            judged = [hit._replace(order=hit.reasons["text"]) for hit in judged]
-        return _in_order(judged)
-
-    def _by_cosine(self, hit: Ranked) -> Ranked:
-        cosine = hit.reasons.get("cosine")
-        if cosine is None:
-            return hit
-        return hit._replace(order=cosine, similarity=self._ranker.similarity(cosine))
-
-    def _read(self, refs: set[PassageRef]) -> dict[PassageRef, Passage]:
-        """The passages with these references, in order; those that are gone are left out."""
-        for ref, (item, passage) in self._rows.passages_at(refs - self._passages.keys()).items():
-            self._items[item_row_of(ref)] = item
-            self._passages[ref] = passage
-        return {ref: self._passages[ref] for ref in sorted(refs & self._passages.keys())}
-
-    def _evidence(self, passages: dict[PassageRef, Passage]) -> list[Evidence]:
-        """The passages with all that their scores depend on."""
-        if self._query_vector:
+    def _read(self, refs: Collection[PassageRef]) -> None:
+        """Read passages with all that their scores depend on; those that are gone are left out."""
+        missing = set(refs) - self._evidence.keys()
+        if not missing:
+            return
+        found = self._rows.passages_at(missing)
+        if self._query_vector is not None:
             # Passages of the past have negative references and are in no index.
-            missing = {ref for ref in passages.keys() - self._cosines.keys() if ref >= 0}
-            if missing:
+            unknown = {ref for ref in found if ref >= 0 and ref not in self._cosines}
+            if unknown:
                 vectors = self._query_vector.meaning.vectors
-                self._cosines |= vectors.cosines(self._rows, self._query_vector.vector, missing)
-        terms = self._lexicon.terms
-        extra = self._lexicon.extra
-        evidence = []
-        for ref, passage in passages.items():
-            item = self._items[item_row_of(ref)]
-            words = tuple(terms(f"{passage.text}\n{extra(item, passage)}"))
-            evidence.append((ref, passage, words, self._cosines.get(ref)))
-        return evidence
+                self._cosines |= vectors.cosines(self._rows, self._query_vector.vector, unknown)
+        for ref, (item, passage) in found.items():
+            self._items[item_row_of(ref)] = item
+            self._take(ref, item, passage)
 
-    def _select(self, ranked: list[Ranked]) -> list[Ranked]:
-        """The hits above the threshold, and one for each item or block where asked."""
+    def _take(self, ref: PassageRef, item: Item, passage: Passage) -> None:
+        text = f"{passage.text}\n{self._lexicon.extra(item, passage)}"
+        words = tuple(self._lexicon.terms(text))
+        self._evidence[ref] = (ref, passage, words, self._cosines.get(ref))
+
+    def _judged(self, ranked: list[Ranked], judge: Judge) -> list[Ranked]:
+        """The best hits as the judge sees them; no other one may come before them."""
+        best = ranked[:MAX_JUDGED]
+        verdicts = judge.judge(self._query.text, [self._text_for_judge(hit) for hit in best])
+        read = []
+        for hit, verdict in zip(best, verdicts, strict=True):
+            score = self._ranker.deepened(hit.score, verdict)
+            read.append(
+                hit._replace(score=score, reasons={**hit.reasons, "read together": verdict})
+            )
+        lowest = min((hit.score for hit in read), default=0.0)
+        rest = [hit._replace(score=min(hit.score, lowest)) for hit in ranked[MAX_JUDGED:]]
+        return _in_order(read) + rest
+
+    def _text_for_judge(self, hit: Ranked) -> str:
+        title = self._items[item_row_of(hit.ref)].title
+        return embedded(title, hit.passage.speaker, hit.passage.text)
+
+    def _selected(self, ranked: list[Ranked]) -> list[Ranked]:
+        """The hits that are worth returning, and one for each item or block where asked."""
         query = self._query
-        hits = [hit for hit in ranked if hit.similarity >= query.threshold]
-        if query.by_similarity:
-            hits.sort(key=lambda hit: (-hit.similarity, hit.ref))
+        hits = [hit for hit in ranked if hit.score >= self._threshold]
+        if query.needs_phrases and self._asked.phrases:
+            hits = [hit for hit in hits if hit.reasons.get("quoted words") == 1.0]
         if query.per_block:
             first_of_block: dict[tuple[int, int], Ranked] = {}
             for hit in hits:
@@ -316,11 +367,9 @@ class Search:
         unchanged_hits = [hit for hit in ranked if hit.passage.item not in changed]
         past = self._past_passages(changed, at)
         self._embed_past(past)
-        past_hits = [
-            hit
-            for hit in self._judge(self._evidence(past))
-            if hit.reasons["text"] or hit.reasons.get("cosine", 0.0) > 0
-        ]
+        for ref, passage in past.items():
+            self._take(ref, self._items[item_row_of(ref)], passage)
+        past_hits = self._ranker.rank(self._asked, self._mode, past.keys(), self._evidence)
         return _in_order(unchanged_hits + past_hits)
 
     def _past_passages(self, ids: set[str], at: str) -> dict[PassageRef, Passage]:
@@ -354,20 +403,19 @@ class Search:
     def hits(self, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Ranked passages as the caller sees them, each with the passages around it where asked."""
         around = {hit.ref: self._refs_around(hit) for hit in ranked}
-        wanted = {ref for refs in around.values() for ref in refs}
-        passages = self._read(wanted) if wanted else {}
+        self._read({ref for refs in around.values() for ref in refs})
         hits = []
         for hit in ranked:
-            reasons = {name: round(value, 4) for name, value in hit.reasons.items() if value}
+            reasons = {name: round(value, 4) for name, value in hit.reasons.items()}
+            shown = [ref for ref in around[hit.ref] if ref in self._evidence]
             hits.append(
                 Hit(
                     item=self._items[item_row_of(hit.ref)],
                     passage=hit.passage,
-                    score=hit.similarity,
-                    rank_score=round(hit.order, 4),
-                    strength="strong" if hit.similarity >= MIN_STRONG_SIMILARITY else "weak",
+                    score=hit.score,
+                    strength=self._ranker.strength(hit.score),
                     reasons=reasons,
-                    around=tuple(passages[ref] for ref in around[hit.ref] if ref in passages),
+                    around=tuple(self._evidence[ref][1] for ref in shown),
                 )
             )
         return tuple(hits)
@@ -408,7 +456,12 @@ def check_query(query: Query) -> Query:
         f"The limit must lie between 1 and {MAX_CANDIDATES_PER_SIDE}.",
     )
     _refuse(query.offset < 0, "offset", "The offset cannot be negative.")
-    _refuse(not 0 <= query.threshold <= 1, "threshold", "The threshold must lie between 0 and 1.")
+    threshold = query.threshold
+    _refuse(
+        threshold is not None and not 0 <= threshold <= 1,
+        "threshold",
+        "The threshold must lie between 0 and 1.",
+    )
     as_of = query.as_of
     if as_of is not None:
         as_of = when("as_of", as_of)
@@ -420,22 +473,25 @@ def _refuse(is_wrong: bool, field: str, message: str) -> None:
         raise InvalidInput(message, field=field)
 
 
-def _visible_speakers(rows: Reader, caller: Caller, text: str) -> tuple[str, ...]:
+def _visible_speakers(rows: Reader, caller: Caller, text: str) -> tuple[NamedSpeaker, ...]:
     """The speakers that the text names, of those whose words the caller may see."""
     named = _named_speakers(text, rows.speakers(caller.tenant))
-    return tuple(rows.visible_speakers(caller, named)) if named else ()
+    if not named:
+        return ()
+    visible = rows.visible_speakers(caller, list(named))
+    return tuple(NamedSpeaker(name, named[name]) for name in visible)
 
 
-def _named_speakers(text: str, speakers: Iterable[str]) -> tuple[str, ...]:
+def _named_speakers(text: str, speakers: Iterable[str]) -> dict[str, float]:
     """The speakers of whose names a word stands in the text."""
     words = set(_WORD.findall(text.lower()))
-    named = []
+    named = {}
     for name in speakers:
         lowered = name.lower()
         if lowered not in ROLES and not words.isdisjoint(_WORD.findall(lowered)):
-            named.append(name)
-    return tuple(named)
+            named[name] = 1.0
+    return named
 
 
-def _in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda hit: (-hit.order, hit.ref))
+def _in_order(ranked: Iterable[Ranked]) -> list[Ranked]:
+    return sorted(ranked, key=lambda hit: (-hit.score, hit.ref))

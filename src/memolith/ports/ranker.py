@@ -1,11 +1,18 @@
 """How candidates of a search are weighed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from memolith.domain.items import Item
 from memolith.domain.passages import Passage, PassageRef
 from memolith.ports.text_index import Statistics
+
+
+class NamedSpeaker(NamedTuple):
+    """A speaker whom a question names, and how sure that is: 1 if it is spelt the same."""
+
+    name: str
+    certainty: float
 
 
 class Asked(NamedTuple):
@@ -14,16 +21,20 @@ class Asked(NamedTuple):
     text: str
     terms: tuple[str, ...]
     statistics: Statistics
-    named: tuple[str, ...] = ()
+    named: tuple[NamedSpeaker, ...] = ()
     """The speakers that the question names."""
     boosted: frozenset[str] = frozenset()
     """The terms that count more than others."""
     entities: tuple[frozenset[str], ...] = ()
     """The entities that the question names, each as the terms of its name."""
+    phrases: tuple[tuple[str, ...], ...] = ()
+    """What stands between quotes, as terms."""
+    name_terms: frozenset[str] = frozenset()
+    """The terms of the named speakers' names."""
 
 
 Evidence = tuple[PassageRef, Passage, tuple[str, ...], float | None]
-"""A candidate with all that its score depends on: the passage, its terms, and its cosine.
+"""A passage with all that its score depends on: its text, its terms, and its cosine.
 
 The cosine is None where the passage has no vector. A search makes thousands of them, so it has no
 class of its own.
@@ -31,31 +42,56 @@ class of its own.
 
 
 class Ranked(NamedTuple):
-    """A candidate with its place in the order, its calibrated similarity, and why."""
+    """A candidate with its score and the signals behind it."""
 
     ref: PassageRef
     passage: Passage
-    order: float
-    """The score that hits are sorted by."""
-    similarity: float
-    """What the hit is worth, from 0 to 1; it can be compared with hits of other searches."""
+    score: float
+    """The probability that the passage answers the question."""
     reasons: Mapping[str, float]
-    """What each part adds to the score."""
+    """The signals that speak for it or against it, in plain words."""
 
 
 class Ranker(Protocol):
-    """Weighs text against meaning, and knows what a score is worth."""
+    """Turns signals into one score, and knows what a score is worth."""
 
-    def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Score the candidates with boosts for neighbours, names and dates, the best first."""
+    @property
+    def floor(self) -> float:
+        """A hit with a lower score is most likely unrelated."""
         ...
 
-    def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Score each candidate by itself, in the order of the pool."""
+    def rank(
+        self,
+        asked: Asked,
+        mode: str,
+        candidates: Collection[PassageRef],
+        known: Mapping[PassageRef, Evidence],
+        superseded: Collection[str] = (),
+    ) -> list[Ranked]:
+        """Score the candidates, the best first.
+
+        `known` has the candidates and the passages before and after them. `superseded` are the
+        items that a newer one contradicts.
+        """
+        ...
+
+    def by_similarity(self, asked: Asked, known: Mapping[PassageRef, Evidence]) -> list[Ranked]:
+        """Score passages by how alike they are to a text, the most alike first.
+
+        Those without a vector are compared by their words.
+        """
+        ...
+
+    def strength(self, score: float) -> str:
+        """Return what a score is worth in a word: strong, likely or weak."""
+        ...
+
+    def deepened(self, score: float, verdict: float) -> float:
+        """Return the score of a hit after the judge of deep search has read it."""
         ...
 
     def similarity(self, cosine: float) -> float:
-        """Return what a cosine is worth by itself."""
+        """Return how alike two texts are whose vectors have this cosine."""
         ...
 
     def cosine(self, similarity: float) -> float:
@@ -73,6 +109,14 @@ class Ranker(Protocol):
 
         `tell` hears how many vectors are done, and how many there are.
         """
+        ...
+
+
+class Judge(Protocol):
+    """Reads a question and a passage together, and says how well the one answers the other."""
+
+    def judge(self, question: str, passages: Sequence[str]) -> list[float]:
+        """Return a verdict for each passage; above 0 it rather answers than not."""
         ...
 
 

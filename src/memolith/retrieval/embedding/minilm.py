@@ -1,4 +1,7 @@
-"""The embedder in the package: all-MiniLM-L6-v2 with 8-bit weights, on the CPU, without network."""
+"""The embedder in the package: a small network with 8-bit weights, on the CPU, without network.
+
+It is all-MiniLM-L6-v2, trained further to find what answers a question; `training` has how.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from memolith.errors import EmbedderDown, translated
 from memolith.retrieval.embedding.wordpiece import UNKNOWN, WordPiece, share
 
 MODEL_FOLDER = Path(__file__).parent / "model"
-MODEL_FILE = "model_nb8.onnx"
-MODEL_DIGEST = "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd"
+MODEL_FILE = "embedder.onnx"
+MODEL_DIGEST = "92e59869aea092949a05a2c4644d2862790efb76c69afb8c8177d9ff605cffe3"
 VOCAB_FILE = "vocab.txt"
 VOCAB_DIGEST = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 
@@ -56,7 +59,7 @@ PROGRAM_ENDS = "Nothing can be embedded while the program ends ({error})."
 class MiniLM:
     """Makes vectors of English text with the model in the package, loaded on first need."""
 
-    id = "all-MiniLM-L6-v2/nb8"
+    id = "memolith-embedder-1"
     dimension = 384
 
     def __init__(self, folder: Path | None = None) -> None:

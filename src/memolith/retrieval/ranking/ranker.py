@@ -1,43 +1,99 @@
-"""How a hit gets its place: text and meaning together, then boosts for what stands around it."""
+"""One score for every hit: the probability that it answers, learned from labelled questions."""
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from memolith.domain.passages import PassageRef, item_row_of
+from memolith.domain.passages import PassageRef
 from memolith.ports.ranker import Asked, Evidence, Ranked
 from memolith.retrieval.ranking.calibration import cosine_of, similarity_of
-from memolith.retrieval.ranking.dates import Period, asks_when, has_time_words, named_periods
 from memolith.retrieval.ranking.pairs import most_similar_pairs
+from memolith.retrieval.ranking.signals import Signals, Words, match
 from memolith.retrieval.ranking.weights import (
-    ANSWER_WEIGHT,
-    BM25_B,
-    BM25_K1,
-    BOOSTED_TERM_WEIGHT,
-    DATE_FADE_DAYS,
-    DATE_WEIGHT,
-    ENTITY_WEIGHT,
-    GROUP_DECAY,
-    GROUP_PASSAGES,
-    GROUP_WEIGHT,
-    NEXT_NEIGHBOUR_WEIGHT,
-    PREVIOUS_NEIGHBOUR_WEIGHT,
-    SPEAKER_WEIGHT,
-    TEXT_SHARE_OF_SIMILARITY,
-    TIME_WORDS_WEIGHT,
+    bent,
+    probability,
+    squashed,
+    unsquashed,
+    weights,
 )
 
-QUESTION_MARK_CHARS = 120
-"""A passage is a question if it has a question mark in its last characters."""
+DIGITS = 4
+"""Scores are rounded to so many digits before hits are put in order by them."""
+
+REASONS = {
+    "meaning": "meaning",
+    "words": "words",
+    "phrase": "quoted words",
+    "entities": "entities",
+    "speaker": "speaker",
+    "other_speaker": "another speaker",
+    "date": "date",
+    "time_words": "words of time",
+    "answered_meaning": "after a question on it",
+    "previous_meaning": "passage before",
+    "next_meaning": "passage after",
+    "superseded": "superseded",
+    "superseded_now": "superseded",
+}
+"""The signals that are shown, in plain words."""
 
 
 class HybridRanker:
-    """Ranks by words and meaning together; weights.py has the weights."""
+    """Scores by words, meaning and what stands around; weights.toml has the weights."""
+
+    @property
+    def floor(self) -> float:
+        """A hit with a lower score is most likely unrelated."""
+        return weights().floor
+
+    def rank(
+        self,
+        asked: Asked,
+        mode: str,
+        candidates: Collection[PassageRef],
+        known: Mapping[PassageRef, Evidence],
+        superseded: Collection[str] = (),
+    ) -> list[Ranked]:
+        """Score the candidates, the best first."""
+        signals = Signals(asked, known, superseded)
+        ranked = []
+        for ref in candidates:
+            found = signals.of(ref)
+            if mode == "text":
+                found.pop("meaning", None)
+            _, passage, _, _ = known[ref]
+            ranked.append(Ranked(ref, passage, _score(mode, found), _reasons(found)))
+        ranked.sort(key=lambda hit: (-hit.score, hit.ref))
+        return ranked
+
+    def by_similarity(self, asked: Asked, known: Mapping[PassageRef, Evidence]) -> list[Ranked]:
+        """Score passages by how alike they are to a text, the most alike first."""
+        words = Words.of(asked)
+        ranked = []
+        for ref, passage, terms, cosine in known.values():
+            if cosine is None:
+                shared = match(words, terms).share
+                alike = similarity_of(shared)
+                reasons = {"words": shared}
+            else:
+                alike = similarity_of(cosine)
+                reasons = {"meaning": cosine}
+            ranked.append(Ranked(ref, passage, round(alike, DIGITS), reasons))
+        ranked.sort(key=lambda hit: (-hit.score, hit.ref))
+        return ranked
+
+    def strength(self, score: float) -> str:
+        """Return what a score is worth in a word: strong, likely or weak."""
+        if score >= weights().strong:
+            return "strong"
+        return "likely" if score >= weights().likely else "weak"
+
+    def deepened(self, score: float, verdict: float) -> float:
+        """Return the score of a hit after the judge of deep search has read it."""
+        chosen = weights().deep
+        total = chosen["bias"] + chosen["score"] * unsquashed(score) + chosen["verdict"] * verdict
+        return round(squashed(total), DIGITS)
 
     def similarity(self, cosine: float) -> float:
-        """Return what a cosine is worth by itself."""
+        """Return how alike two texts are whose vectors have this cosine."""
         return similarity_of(cosine)
 
     def cosine(self, similarity: float) -> float:
@@ -54,172 +110,23 @@ class HybridRanker:
         """Return the most similar pairs with their similarities, the best first."""
         return most_similar_pairs(vectors, threshold, most, tell)
 
-    def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Score each candidate by itself, in the order of the pool.
 
-        Of the boosts, only that of the entities in the passage counts.
-        """
-        terms = _TermWeights.of(asked)
-        judged = [_judged(evidence, terms) for evidence in pool]
-        if not asked.entities:
-            return judged
-        return [
-            _with_entities(ranked, evidence, asked.entities)
-            for ranked, evidence in zip(judged, pool, strict=True)
-        ]
-
-    def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Score the candidates with all boosts, the best first."""
-        judged = self.judge(asked, pool)
-        surroundings = _Surroundings.of(asked, judged)
-        boosts = [_boosts(ranked, surroundings) for ranked in judged]
-        totals = [
-            ranked.order + sum(boost.values()) for ranked, boost in zip(judged, boosts, strict=True)
-        ]
-        group_boosts = _group_boosts(judged, totals)
-        ranking = []
-        for ranked, boost, total in zip(judged, boosts, totals, strict=True):
-            group_boost = group_boosts[item_row_of(ranked.ref)]
-            ranking.append(
-                Ranked(
-                    ref=ranked.ref,
-                    passage=ranked.passage,
-                    order=total + group_boost,
-                    similarity=ranked.similarity,
-                    reasons={**ranked.reasons, **boost, "group": group_boost},
-                )
-            )
-        ranking.sort(key=lambda ranked: (-ranked.order, ranked.ref))
-        return ranking
-
-
-class _TermWeights(NamedTuple):
-    """How much each term of the question counts."""
-
-    weights: dict[str, float]
-    """The inverse document frequencies."""
-    mean_length: float
-    """The mean number of words of a passage."""
-    sum_of_known: float
-    """What the terms that occur in any passage can give at most."""
-    sum_of_all: float
-
-    @classmethod
-    def of(cls, asked: Asked) -> "_TermWeights":
-        passages = asked.statistics.passages
-        frequencies = asked.statistics.frequencies
-        weights = {}
-        for term in asked.terms:
-            frequency = frequencies.get(term, 0)
-            weight = math.log(1 + (passages - frequency + 0.5) / (frequency + 0.5))
-            if term in asked.boosted:
-                weight *= BOOSTED_TERM_WEIGHT
-            weights[term] = weight
-        known = [weight for term, weight in weights.items() if frequencies.get(term)]
-        return cls(weights, asked.statistics.mean_length, sum(known), sum(weights.values()))
-
-
-class _Surroundings(NamedTuple):
-    """What the boosts of a candidate depend on, beside the candidate itself."""
-
-    candidates: Mapping[int, Ranked]
-    """All candidates by their references."""
-    only_speaker: str | None
-    """The person whom the question names, if it names one only."""
-    periods: list[Period]
-    """The dates that the question names."""
-    asks_when: bool
-
-    @classmethod
-    def of(cls, asked: Asked, judged: Sequence[Ranked]) -> "_Surroundings":
-        years = sorted({int(ranked.passage.at[:4]) for ranked in judged})
-        return cls(
-            candidates={ranked.ref: ranked for ranked in judged},
-            only_speaker=asked.named[0] if len(asked.named) == 1 else None,
-            periods=named_periods(asked.text, years),
-            asks_when=asks_when(asked.text),
-        )
-
-
-def _judged(evidence: Evidence, terms: _TermWeights) -> Ranked:
-    ref, passage, words, cosine = evidence
-    raw = _bm25(words, terms)
-    text = raw / terms.sum_of_known if terms.sum_of_known else 0.0
-    text_share = min(1.0, raw / terms.sum_of_all) if terms.sum_of_all else 0.0
-    if cosine is None:
-        # A passage without a vector is judged by its text alone.
-        meaning = text_share
-        order = text_share + text
-        reasons = {"text": text}
+def _score(mode: str, signals: Mapping[str, float]) -> float:
+    chosen = weights()
+    if mode == "vector":
+        by_mode = chosen.vector
+    elif "meaning" in signals:
+        by_mode = chosen.hybrid
     else:
-        meaning = max(cosine, 0.0)
-        order = cosine + text
-        reasons = {"text": text, "cosine": cosine}
-    similarity = similarity_of(1 - (1 - meaning) * (1 - TEXT_SHARE_OF_SIMILARITY * text_share))
-    return Ranked(ref, passage, order, round(similarity, 4), reasons)
+        # Without a vector it is judged by its words, and no higher for the lack of it.
+        by_mode = chosen.text
+    return round(probability(bent(signals), by_mode), DIGITS)
 
 
-def _bm25(words: Sequence[str], terms: _TermWeights) -> float:
-    """The text score of a passage by Okapi BM25."""
-    norm = BM25_K1
-    if terms.mean_length:
-        norm = BM25_K1 * (1 - BM25_B + BM25_B * len(words) / terms.mean_length)
-    weights = terms.weights
-    found = [word for word in words if word in weights]
-    counts = [(weight, found.count(term)) for term, weight in weights.items()]
-    return sum(weight * times * (BM25_K1 + 1) / (times + norm) for weight, times in counts if times)
-
-
-def _with_entities(
-    ranked: Ranked, evidence: Evidence, entities: Sequence[frozenset[str]]
-) -> Ranked:
-    """Boost a candidate by the share of the question's entities that it names."""
-    _, _, words, _ = evidence
-    has_words = frozenset(words).issuperset
-    named = sum(has_words(entity) for entity in entities)
-    boost = ENTITY_WEIGHT * named / len(entities)
-    return ranked._replace(
-        order=ranked.order + boost, reasons={**ranked.reasons, "entities": boost}
-    )
-
-
-def _boosts(ranked: Ranked, surroundings: _Surroundings) -> dict[str, float]:
-    """What a passage gains from its neighbours, its speaker and its time."""
-    boosts = {"neighbours": _neighbour_boost(ranked, surroundings.candidates)}
-    only_speaker = surroundings.only_speaker
-    if only_speaker is not None and ranked.passage.speaker == only_speaker:
-        boosts["speaker"] = SPEAKER_WEIGHT
-    if surroundings.periods:
-        day = date.fromisoformat(ranked.passage.at[:10])
-        distance_days = min(period.days_from(day) for period in surroundings.periods)
-        boosts["date"] = DATE_WEIGHT * math.exp(-distance_days / DATE_FADE_DAYS)
-    if surroundings.asks_when and has_time_words(ranked.passage.text):
-        boosts["when"] = TIME_WORDS_WEIGHT
-    return boosts
-
-
-def _neighbour_boost(ranked: Ranked, candidates: Mapping[int, Ranked]) -> float:
-    """What a passage gains from those before and after it, if they are candidates, too."""
-    boost = 0.0
-    before = candidates.get(ranked.ref - 1)
-    if before is not None:
-        is_question = "?" in before.passage.text[-QUESTION_MARK_CHARS:]
-        weight = ANSWER_WEIGHT if is_question else PREVIOUS_NEIGHBOUR_WEIGHT
-        boost += weight * before.order
-    after = candidates.get(ranked.ref + 1)
-    if after is not None:
-        boost += NEXT_NEIGHBOUR_WEIGHT * after.order
-    return boost
-
-
-def _group_boosts(judged: Sequence[Ranked], totals: Sequence[float]) -> dict[int, float]:
-    """By how much an item lifts its passages, by the row of the item."""
-    scores: dict[int, list[float]] = defaultdict(list)
-    for ranked, total in zip(judged, totals, strict=True):
-        scores[item_row_of(ranked.ref)].append(total)
-    boosts = {}
-    for item_row, of_item in scores.items():
-        best = sorted(of_item, reverse=True)[:GROUP_PASSAGES]
-        decayed = sum(score * GROUP_DECAY**place for place, score in enumerate(best))
-        boosts[item_row] = GROUP_WEIGHT * decayed
-    return boosts
+def _reasons(signals: Mapping[str, float]) -> dict[str, float]:
+    reasons: dict[str, float] = {}
+    for name, plain in REASONS.items():
+        value = signals.get(name)
+        if value:
+            reasons[plain] = value
+    return reasons

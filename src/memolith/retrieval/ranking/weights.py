@@ -1,50 +1,89 @@
-"""The weights of ranking: how much each sign of a good hit counts.
+"""The learned weights of the score, from weights.toml.
 
-A hit gets its place by the sum of its text score (0 to about 1), its cosine (0 to 1) and the boosts
-below. After a change, `python -m bench.retrieval` tells whether hits got better.
+`python -m bench.fit_ranking` fits them and writes the file; `python -m bench.retrieval` and
+`python -m bench.notes` tell what they are worth.
 """
 
-BM25_K1 = 0.9
-"""How soon a word that comes again stops adding to the text score."""
+import math
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-BM25_B = 0.4
-"""How much long passages are held back: 0 not at all, 1 in proportion to their length."""
+FILE = Path(__file__).parent / "weights.toml"
 
-BOOSTED_TERM_WEIGHT = 1.5
-"""Terms that the caller boosts count this many times."""
+BENDS = {"meaning": (0.3, 0.5), "words": (0.3,)}
+"""Where the effect of a signal may change: above this it counts more or less than below."""
 
-TEXT_SHARE_OF_SIMILARITY = 0.6
-"""How far a full match of words closes the gap that the cosine leaves to a similarity of 1."""
+PAIRS = (("meaning", "words"), ("meaning", "coverage"))
+"""Signals that say more together."""
 
-ANSWER_WEIGHT = 0.5
-"""A passage after a question gets this share of the question's score: it may be the answer."""
 
-PREVIOUS_NEIGHBOUR_WEIGHT = 0.1
-"""A passage gets this share of the score of the passage before it."""
+class Weights(NamedTuple):
+    """What each kind of search adds up, and what the sum is worth."""
 
-NEXT_NEIGHBOUR_WEIGHT = 0.1
-"""A passage gets this share of the score of the passage after it."""
+    hybrid: Mapping[str, float]
+    text: Mapping[str, float]
+    """For a search by words, and for passages that have no vector."""
+    vector: Mapping[str, float]
+    deep: Mapping[str, float]
+    """For what the judge of deep search has read."""
+    floor: float
+    likely: float
+    strong: float
 
-SPEAKER_WEIGHT = 0.2
-"""A passage said by the only person whom the question names."""
 
-DATE_WEIGHT = 0.2
-"""A passage of the day, month or year that the question names; it fades with the distance."""
+@cache
+def weights() -> Weights:
+    """The weights of the file."""
+    stored = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    bounds = stored["bounds"]
+    return Weights(
+        hybrid=stored["hybrid"],
+        text=stored["text"],
+        vector=stored["vector"],
+        deep=stored["deep"],
+        floor=bounds["floor"],
+        likely=bounds["likely"],
+        strong=bounds["strong"],
+    )
 
-DATE_FADE_DAYS = 14
-"""After this many days the weight of dates has fallen to 37 %."""
 
-TIME_WORDS_WEIGHT = 0.1
-"""A passage with words of time, such as "yesterday", where the question asks when."""
+def bent(signals: Mapping[str, float]) -> dict[str, float]:
+    """The signals, with those that come from a bend or from two of them together."""
+    all_signals = dict(signals)
+    for name, places in BENDS.items():
+        value = signals.get(name, 0.0)
+        for place in places:
+            if value > place:
+                all_signals[f"{name}_over_{place}"] = value - place
+    for first, second in PAIRS:
+        product = signals.get(first, 0.0) * signals.get(second, 0.0)
+        if product:
+            all_signals[f"{first}_and_{second}"] = product
+    return all_signals
 
-ENTITY_WEIGHT = 0.5
-"""A passage with all entities of the question; with some of them, in proportion."""
 
-GROUP_WEIGHT = 0.3
-"""An item with several good passages lifts them all, by this share of their scores."""
+def probability(signals: Mapping[str, float], chosen: Mapping[str, float]) -> float:
+    """What the weighted sum of the signals is worth."""
+    total = chosen["bias"]
+    for name, value in signals.items():
+        weight = chosen.get(name)
+        if weight is not None:
+            total += weight * value
+    return squashed(total)
 
-GROUP_DECAY = 0.5
-"""Each further passage of an item counts this share of the one before it."""
 
-GROUP_PASSAGES = 5
-"""So many passages of an item count."""
+def squashed(total: float) -> float:
+    """A sum as a probability, by the logistic function."""
+    if total < 0:
+        power = math.exp(total)
+        return power / (1 + power)
+    return 1 / (1 + math.exp(-total))
+
+
+def unsquashed(share: float) -> float:
+    """The sum that is worth a probability."""
+    share = min(max(share, 1e-6), 1 - 1e-6)
+    return math.log(share / (1 - share))

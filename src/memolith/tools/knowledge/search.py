@@ -38,7 +38,6 @@ def search_concepts_semantic(
             text=query,
             filter=concept_filter(min_certainty, area=area, topic=topic),
             limit=limit,
-            by_similarity=True,
             per_item=True,
         ),
     )

@@ -117,9 +117,8 @@ def intelligence_find_related(
             # One more, because the memory finds itself.
             limit=limit + 1,
             threshold=tenant_number(call, "related_threshold", similarity_threshold),
-            by_similarity=True,
+            alike=True,
             per_item=True,
-            verbatim=True,
         ),
     )
     others = [hit for hit in found.hits if hit.item.id != item.id]

@@ -41,6 +41,7 @@ from memolith.tools.lanonasis.models import (
     MemoryPage,
     MemorySearch,
 )
+from memolith.tools.lanonasis.similarity import score_of, similarity_of
 from memolith.tools.lanonasis.views import (
     OWN_ATTRIBUTES,
     memory_bodies,
@@ -221,18 +222,19 @@ def search_memories(
     """Memories that are like a question or a text, by words and by meaning."""
     check_lengths(call, query=query)
     started = time.perf_counter()
+    floor = call.engine.recall.floor
     found = call.engine.recall.search(
         call.caller,
         Query(
             text=query,
             filter=_memory_filter(memory_types or [], topic_id, project_ref, status, tags),
             limit=limit,
-            threshold=tenant_number(call, "search_threshold", threshold),
-            by_similarity=True,
+            threshold=score_of(tenant_number(call, "search_threshold", threshold), floor),
             per_item=True,
         ),
     )
-    results = scored_memories(call, {hit.item.id: hit.score for hit in found.hits})
+    similarities = {hit.item.id: similarity_of(hit.score, floor) for hit in found.hits}
+    results = scored_memories(call, similarities)
     return {
         "results": results,
         "total_results": found.total,

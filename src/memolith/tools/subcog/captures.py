@@ -125,7 +125,6 @@ def subcog_recall(
             mode=mode,
             limit=limit or DEFAULT_SEARCH_LIMIT,
             offset=offset,
-            by_similarity=True,
             per_item=True,
         ),
     )
