@@ -5,6 +5,7 @@ with what answers them. The names of the categories say what makes a question ha
 
 - `paraphrase`, `synonym`: the same said in other words
 - `indirect`: the answer follows from what was written; the question names another side of it
+- `shared`: one telling word of the answer stands in the question
 - `name`: the question names a thing that the item describes, or the other way round
 - `change`: older and newer items contradict each other; the newest is right
 - `twin`: another item differs only in a number or a name
@@ -30,6 +31,7 @@ Category = Literal[
     "paraphrase",
     "synonym",
     "indirect",
+    "shared",
     "name",
     "change",
     "twin",

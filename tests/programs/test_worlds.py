@@ -12,6 +12,7 @@ from bench.worlds import World, load_world, load_worlds, problems_of
 WORLDS = load_worlds()
 NAMES = [world.name for world in WORLDS]
 MIN_UNANSWERABLE_SHARE = 0.15
+LANGUAGES = ["ar", "de", "el", "es", "hi", "ru", "th", "tr", "vi", "zh"]
 
 
 @pytest.fixture(params=WORLDS, ids=NAMES)
@@ -28,7 +29,21 @@ def test_worlds_have_different_names() -> None:
 def test_notes_come_in_stores_of_very_different_size() -> None:
     sizes = [len(world.items) for world in load_worlds(language="en", kind="notes")]
 
-    assert {1, 3, 5, 8, 12} <= set(sizes)
+    assert sizes == [1, 3, 5, 8, 12, 20, 40, 60, 100, 160]
+
+
+def test_there_are_two_conversations_of_more_than_a_hundred_turns() -> None:
+    sizes = [len(world.items) for world in load_worlds(kind="conversation")]
+
+    assert len(sizes) == 2
+    assert min(sizes) > 100
+
+
+def test_ten_other_languages_have_a_world_of_25_notes() -> None:
+    others = [world for world in WORLDS if world.language != "en"]
+
+    assert sorted(world.language for world in others) == LANGUAGES
+    assert {len(world.items) for world in others} == {25}
 
 
 def test_enough_questions_have_no_answer(world: World) -> None:
