@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from memolith.ports.cipher import Cipher
     from memolith.ports.clock import Clock
     from memolith.ports.embedder import Embedder
+    from memolith.ports.ranker import Judge
     from memolith.ports.repository import Checkout
     from memolith.ports.store import Store
     from memolith.ports.vectors import Meaning
@@ -86,12 +87,13 @@ def core_on(
     input_rules: InputRules = InputRules(),
     meaning: Callable[[], Meaning | None] = _no_model,
     embed_waiting: Callable[[str, float], object] = _embed_nothing,
+    judge: Callable[[], Judge | None] = _no_model,
     before_erase: Callable[[Item], None] = _keep_files,
     after_erase: Callable[[], None] = _drop_nothing,
 ) -> Core:
     """The core of the engine on a store; without a model it searches by words."""
     transactions = Transactions(store, _report_after_commit)
-    recall = Recall(transactions, terms, HybridRanker(), meaning, embed_waiting)
+    recall = Recall(transactions, terms, HybridRanker(), meaning, embed_waiting, judge)
     return build_core(
         transactions, clock or SystemClock(), recall, input_rules, before_erase, after_erase
     )
@@ -161,6 +163,7 @@ class App:
             input_rules=self.input_rules,
             meaning=self.embeddings.meaning,
             embed_waiting=self.embeddings.embed_waiting,
+            judge=lambda: self._cross_encoder,
             before_erase=self._drop_file,
             after_erase=self.embeddings.drop_index,
         )
@@ -212,6 +215,15 @@ class App:
         from memolith.retrieval.embedding.minilm import MiniLM
 
         return MiniLM()
+
+    @cached_property
+    def _cross_encoder(self) -> Judge | None:
+        if self.settings.embedder == "none":
+            return None
+        # Only deep search needs it.
+        from memolith.retrieval.embedding.judge import CrossEncoder
+
+        return CrossEncoder()
 
     @cached_property
     def embedder(self) -> Embedder | None:

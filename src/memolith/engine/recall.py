@@ -12,7 +12,7 @@ from memolith.engine.matching import checked
 from memolith.engine.search import MAX_CANDIDATES_PER_SIDE, QueryVector, Search, check_query
 from memolith.engine.statements import contradicts, same
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
-from memolith.ports.ranker import Lexicon, Ranker
+from memolith.ports.ranker import Judge, Lexicon, Ranker
 from memolith.ports.store import Reader, Store
 from memolith.ports.vectors import Meaning
 
@@ -60,6 +60,7 @@ class Recall:
         ranker: Ranker,
         meaning: Callable[[], Meaning | None],
         embed_waiting: Callable[[str, float], object],
+        judge: Callable[[], Judge | None] = lambda: None,
     ) -> None:
         self.store = store
         self.lexicon = lexicon
@@ -68,6 +69,8 @@ class Recall:
         """The model that serves, with its vectors; None if search by meaning is off."""
         self.embed_waiting = embed_waiting
         """Makes vectors of what waits in a tenant, for at most so many seconds."""
+        self.judge = judge
+        """Who reads the best hits of a deep search; None where there is no model."""
 
     @property
     def floor(self) -> float:
@@ -80,7 +83,8 @@ class Recall:
         warnings: list[str] = []
 
         def run(rows: Reader, meaning: Meaning | None) -> Found:
-            search = Search(rows, caller, query, self.lexicon, self.ranker)
+            judge = self._judge(warnings) if query.deep else None
+            search = Search(rows, caller, query, self.lexicon, self.ranker, judge)
             query_vector = None
             if meaning:
                 text = query.meant or search.text_for_model
@@ -175,6 +179,12 @@ class Recall:
                 if waiting:
                     warnings.append(_warning_of_waiting(waiting))
             return run(rows, meaning)
+
+    def _judge(self, warnings: list[str]) -> Judge | None:
+        judge = self.judge()
+        if judge is None:
+            warnings.append("Deep search needs the model of the package; this search was not deep.")
+        return judge
 
     def _model(self, mode: str, warnings: list[str]) -> Meaning | None:
         """The model once it is loaded.

@@ -6,13 +6,13 @@ It is all-MiniLM-L6-v2, trained further to find what answers a question; `traini
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from memolith.errors import EmbedderDown, translated
+from memolith.retrieval.embedding.network import BULK_THREADS, Network, verify
 from memolith.retrieval.embedding.wordpiece import UNKNOWN, WordPiece, share
 
 MODEL_FOLDER = Path(__file__).parent / "model"
@@ -43,15 +43,11 @@ MAX_PADDING_TOKENS = 2
 """Texts that differ by more tokens do not share a run: a padding token costs as much as any other,
 and a run as much as a few tokens."""
 
-BULK_THREADS = 2
 MIN_BULK_BATCHES = 4
 """With fewer batches a second thread saves less than it costs."""
 
 RECENT_TEXTS = 512
 """The vectors of this many texts are remembered."""
-
-ORT_LOG_ERRORS = 3
-"""The severity from which onnxruntime writes to the log: errors only."""
 
 PROGRAM_ENDS = "Nothing can be embedded while the program ends ({error})."
 
@@ -136,43 +132,9 @@ class OnnxModel:
     """
 
     def __init__(self, folder: Path) -> None:
-        path = folder / MODEL_FILE
-        verify(path, MODEL_DIGEST)
         verify(folder / VOCAB_FILE, VOCAB_DIGEST)
         self._tokenizer = WordPiece(folder / VOCAB_FILE)
-        # From 1.29 on, onnxruntime reports home and writes into the home folder if this is not set.
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        not_installed = (
-            "The embedding model needs numpy and onnxruntime; reinstall memolith ({error})."
-        )
-        with translated(ImportError, EmbedderDown, not_installed):
-            # They cost 0.15 s and 35 MB, which a program that embeds nothing must not pay.
-            import numpy
-            import onnxruntime
-        self._array = numpy.array
-        # The errors of onnxruntime have no common base class.
-        error_types = vars(onnxruntime.capi.onnxruntime_pybind11_state).values()
-        self._errors = tuple(
-            kind for kind in error_types if isinstance(kind, type) and issubclass(kind, Exception)
-        )
-        # One more than the threads of a bulk, so that a query does not wait for it; and not more
-        # than that, so that many threads together do not fill the memory.
-        self._free_runs = threading.BoundedSemaphore(BULK_THREADS + 1)
-        too_old = (
-            f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it ({{error}})."
-        )
-        with translated(self._errors, EmbedderDown, too_old):
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 1
-            options.inter_op_num_threads = 1
-            options.log_severity_level = ORT_LOG_ERRORS
-            # A memory plan for every shape costs memory and saves no time. The arena saves both.
-            options.enable_mem_pattern = False
-            # A spinning thread would use a whole core between two runs.
-            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-            self._session = onnxruntime.InferenceSession(
-                path, options, providers=["CPUExecutionProvider"]
-            )
+        self._network = Network(folder / MODEL_FILE, MODEL_DIGEST)
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """Return a unit vector for each text, or None if too little of it is understood."""
@@ -200,30 +162,8 @@ class OnnxModel:
         return share(row, self._tokenizer.foreign) <= MAX_FOREIGN_SHARE
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        width = max(map(len, rows))
-        ids = [[*row, *[0] * (width - len(row))] for row in rows]
-        mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
-        with (
-            self._free_runs,
-            translated(self._errors, EmbedderDown, "The embedding model cannot run now ({error})."),
-        ):
-            inputs = {
-                "input_ids": self._array(ids, "int64"),
-                "attention_mask": self._array(mask, "int64"),
-            }
-            vectors = self._session.run(["embedding"], inputs)[0]
+        vectors = self._network.run(rows, "embedding")
         return [vector.astype("<f4").tobytes() for vector in vectors]
-
-
-def verify(path: Path, digest: str) -> None:
-    """Raise EmbedderDown unless the file is there and has that SHA-256 digest."""
-    unreadable = f"The model file {path} cannot be read; reinstall memolith ({{error}})."
-    with translated(OSError, EmbedderDown, unreadable):
-        actual = hashlib.sha256(path.read_bytes()).hexdigest()
-    if actual != digest:
-        raise EmbedderDown(
-            f"The model file {path} is damaged or of another version; reinstall memolith."
-        )
 
 
 def batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
