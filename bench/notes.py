@@ -10,6 +10,7 @@ import argparse
 import shutil
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -345,6 +346,21 @@ def print_misses(notes: NoteSet, report: Report) -> None:
             print(f"    {hit.score:.2f}{strength} {hit.note}: {notes.by_id[hit.note].text}")
 
 
+def print_bands(notes: NoteSet, report: Report) -> None:
+    """What a score and a strength promise: of the hits in a band, how many are the right note."""
+    print(f"\n{notes.name}, {report.tool}: hits that are the right note, by score and by strength")
+    bands: dict[str, list[bool]] = defaultdict(list)
+    for result in report.results:
+        for hit in result.found:
+            is_right = hit.note == result.question.right
+            lower = min(int(hit.score * 10), 9) / 10
+            bands[f"{lower:.1f}-{lower + 0.1:.1f}"].append(is_right)
+            if hit.strength:
+                bands[hit.strength].append(is_right)
+    for band, rights in sorted(bands.items()):
+        print(f"{band:10}{sum(rights):5} of {len(rights):4}{sum(rights) / len(rights):8.0%}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", nargs="*", default=TOOLS, choices=TOOLS)
@@ -352,13 +368,18 @@ def main() -> None:
         "--set", nargs="*", default=["week"], help="names in bench/notes, or paths of files"
     )
     parser.add_argument("--misses", action="store_true", help="show what came first instead")
+    parser.add_argument(
+        "--bands", action="store_true", help="show how many hits are right, by their score"
+    )
     options = parser.parse_args()
     for name in options.set:
         notes = load_set(name)
         reports = measure(notes, options.tools)
         print_reports(notes, reports)
-        if options.misses:
-            for report in reports:
+        for report in reports:
+            if options.bands:
+                print_bands(notes, report)
+            if options.misses:
                 print_misses(notes, report)
     print(f"\n{LEGEND}")
 
