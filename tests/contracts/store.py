@@ -19,7 +19,7 @@ from memolith.domain.callers import Audience, Caller
 from memolith.domain.clock import iso
 from memolith.domain.events import Event
 from memolith.domain.fold import fold
-from memolith.domain.items import Draft, Item, Patch
+from memolith.domain.items import Draft, Item, Patch, Superseded
 from memolith.domain.links import Direction
 from memolith.domain.passages import ORDINAL_BITS, Block, PassageRef, passage_ref
 from memolith.domain.queries import Filter
@@ -59,6 +59,8 @@ from tests.stores import (
 
 APPENDER = Path(__file__).with_name("appender.py")
 THEM = Caller("globex", "ann")
+LATER = "2030-01-01T00:00:00.000000Z"
+EVEN_LATER = "2031-01-01T00:00:00.000000Z"
 # A store may refuse what the engine never does with an error of its driver.
 HOSTILE = [
     "'",
@@ -276,6 +278,16 @@ def whole(store: Store, tenant: str, count: int) -> list[Event]:
     return events
 
 
+def _remember_marked(store: Store) -> Engine:
+    """Two items, of which the new one replaces the old one."""
+    engine = engine_on(store)
+    engine.writing.remember(ME, note("the old text", id="old"))
+    engine.writing.remember(ME, note("the new text", id="new"))
+    with store.writing("local") as rows:
+        rows.put_superseded("old", "new", LATER)
+    return engine
+
+
 class StoreContract:
     """What every store keeps to."""
 
@@ -413,6 +425,78 @@ class StoreContract:
             assert rows.answer("local", "ann", "other") is None
         with store.reading("other") as rows:
             assert rows.answer("other", "ann", "k") is None
+
+    def test_a_mark_tells_which_item_replaced_another_and_when(self, store: Store) -> None:
+        _remember_marked(store)
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old", "new", "none"]) == {
+                "old": Superseded("new", LATER)
+            }
+            assert rows.superseded("local", []) == {}
+        with store.reading("globex") as rows:
+            assert rows.superseded("globex", ["old"]) == {}
+
+    def test_of_several_marks_the_newest_is_told(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.remember(ME, note("newest", id="newest"))
+        with store.writing("local") as rows:
+            rows.put_superseded("old", "newest", EVEN_LATER)
+            rows.put_superseded("old", "newest", EVEN_LATER)
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {"old": Superseded("newest", EVEN_LATER)}
+
+    @pytest.mark.parametrize("id", ["old", "new"])
+    def test_a_mark_goes_with_the_text_of_either_item(self, store: Store, id: str) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, id, Patch(tags=("kept",)))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]), "a tag is no text"
+        engine.writing.revise(ME, id, Patch(blocks=(Block("other words"),)))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    @pytest.mark.parametrize("id", ["old", "new"])
+    def test_a_mark_goes_with_a_new_title(self, store: Store, id: str) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, id, Patch(title="New title"))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    @pytest.mark.parametrize("id", ["old", "new"])
+    def test_a_mark_goes_with_the_erasure_of_either_item(self, store: Store, id: str) -> None:
+        engine = _remember_marked(store)
+        engine.writing.erase(ME, id)
+        engine.writing.remember(ME, note("again", id=f"{id}er"))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old", "older"]) == {}
+
+    def test_a_forgotten_item_replaces_nothing_until_it_is_restored(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.forget(ME, "new")
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+        engine.writing.restore(ME, "new")
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"])
+
+    def test_a_mark_tells_nothing_of_an_item_that_others_see(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, "old", Patch(audience=Audience.ORG))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    def test_an_expired_item_replaces_nothing(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, "new", Patch(attributes={"expires_at": "2000-01-01T00:00:00Z"}))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    def test_a_rebuild_drops_marks_and_queues_the_items_to_be_compared(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.maintenance.rebuild()
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+            assert rows.count_waiting("local", "embed") == 2
 
     def test_answers_are_removed_by_age(self, store: Store) -> None:
         with store.writing("local") as rows:

@@ -10,7 +10,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.clock import iso
 from memolith.domain.events import Event
-from memolith.domain.items import Item, Page
+from memolith.domain.items import Item, Page, Superseded
 from memolith.domain.links import Direction, Link
 from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
 from memolith.domain.queries import Filter
@@ -280,6 +280,12 @@ class StoreReader(ABC):
             )
             for row in self.filtered("folders", caller, chosen)
         ]
+
+    def superseded(self, tenant: str, ids: Collection[str]) -> dict[str, Superseded]:
+        found = self.statements.rows(
+            "superseded", tenant=tenant, ids=_storable_ids(ids), now=iso(time.time_ns() // 1000)
+        )
+        return {row.item: Superseded(row.successor, row.at) for row in found}
 
     def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         found = self.statements.rows("accesses", tenant=tenant, ids=json.dumps(list(ids)))

@@ -41,6 +41,7 @@ REBUILT_TABLES = (
     "delete_all_sketches",
     "delete_all_passages",
     "delete_all_links",
+    "delete_all_superseded",
     "delete_all_embed_jobs",
     "reset_heads",
 )
@@ -186,6 +187,9 @@ class StoreWriter(StoreReader):
         if before is not None:
             keep = before.passages if changes.keep is None else changes.keep
             self._delete_passages(item_row, before, keep)
+            if changes.embeds or keep < before.passages:
+                # It is compared again when it has its vector.
+                self.statements.do("delete_superseded", tenant=self.tenant, item=item.id)
             if changes_index(before, item):
                 self._index_again(item_row, before, item)
         for passage in changes.passages:
@@ -202,6 +206,7 @@ class StoreWriter(StoreReader):
         item_row = self.row_of(item)
         self._delete_passages(item_row, item, 0)
         self._put_tags(item_row, item.tags, ())
+        self.statements.do("delete_superseded", tenant=self.tenant, item=item.id)
         self.statements.do("delete_item", tenant=self.tenant, id=item.id)
 
     def _put_tags(self, item_row: int, before: Collection[str], tags: Collection[str]) -> None:
@@ -237,6 +242,11 @@ class StoreWriter(StoreReader):
 
     def index_again(self, item: Item) -> None:
         self._index_again(self.row_of(item), item, item)
+
+    def put_superseded(self, item: str, successor: str, at: str) -> None:
+        self.statements.do(
+            "put_superseded", tenant=self.tenant, item=item, successor=successor, at=at
+        )
 
     def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
         for item, (count, last) in reads.items():

@@ -35,6 +35,10 @@ StoredVector = str | bytes | None
 log = logging.getLogger("memolith.worker")
 
 
+def nothing_follows(store: Store, tenant: str, ids: Sequence[str]) -> None:
+    """Stands in where nothing is to be done with new vectors."""
+
+
 class EmbedWorker(NamedTuple):
     """Drains the outbox of one model; any number of processes may do so at once."""
 
@@ -43,6 +47,8 @@ class EmbedWorker(NamedTuple):
     clock: Clock
     stored_form: Callable[[bytes], str | bytes]
     """Turns a vector into the form in which the store keeps it."""
+    follow_up: Callable[[Store, str, Sequence[str]], None] = nothing_follows
+    """Is told the items of a tenant that have got their vectors."""
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long.
@@ -120,6 +126,7 @@ class EmbedWorker(NamedTuple):
         self._make_missing(vectors)
         for tenant, jobs_of_tenant in jobs_of_tenants.items():
             self._store(tenant, jobs_of_tenant, due, vectors)
+            self.follow_up(self.store, tenant, [job.stream for job in jobs_of_tenant])
 
     def _look_up(
         self,
