@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,14 @@ from memolith.domain.queries import Filter
 from memolith.engine.engine import Engine
 from memolith.engine.matching import checked
 from memolith.engine.verification import differences
-from memolith.errors import AlreadyExists, InvalidInput, MemolithError, StoreBusy, VersionConflict
+from memolith.errors import (
+    AlreadyExists,
+    InvalidInput,
+    MemolithError,
+    SchemaTooNew,
+    StoreBusy,
+    VersionConflict,
+)
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
@@ -34,6 +42,7 @@ from memolith.ports.text_index import Statistics
 from memolith.ports.vectors import Vectors
 from memolith.storage import terms
 from memolith.storage.client_keys import StoredKeys
+from memolith.storage.reader import TERMS_RECORD
 from tests.conftest import ME, note
 from tests.contracts.choices import FILTERS, ITEMS, MODEL, PASSAGES, vector_of
 from tests.stores import (
@@ -1355,6 +1364,35 @@ class StoreContract:
         with pytest.raises(ZeroDivisionError), store.rebuilding():
             raise ZeroDivisionError
         assert (dump(store), engine.maintenance.verify()) == (before, [])
+
+    def test_a_text_index_with_earlier_terms_is_brought_up_to_date_at_open(
+        self, store: Store, engine: Engine, reopen: Fresh, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        earlier = partial(terms.indexed, terms_of=terms.first_terms)
+        monkeypatch.setattr("memolith.storage.writer.indexed", earlier)
+        for caller in (ME, THEM):
+            engine.writing.remember(caller, note("zebra", id="plain", title="Яблони"))
+            engine.writing.remember(caller, note("Мы посадили три яблони", id="trees"))
+            engine.writing.remember(caller, note("a café in the town", id="town"))
+        monkeypatch.undo()
+        with store.writing(None) as rows:
+            rows.put_record("", TERMS_RECORD, "1")
+        assert engine.maintenance.verify() != []
+        opened = reopen()
+        assert engine_on(opened).maintenance.verify() == []
+        assert set(search(opened, "яблоня")) == {"plain", "trees"}
+        assert search(opened, "cafe") == ["town"]
+        engine.writing.erase(ME, "trees")
+        assert search(opened, "яблоня") == ["plain"]
+        assert engine.maintenance.verify() == []
+
+    def test_a_text_index_with_terms_of_a_newer_program_is_refused(
+        self, store: Store, reopen: Fresh
+    ) -> None:
+        with store.writing(None) as rows:
+            rows.put_record("", TERMS_RECORD, str(terms.TERMS_VERSION + 1))
+        with pytest.raises(SchemaTooNew, match="update the program"):
+            reopen()
 
     def test_an_export_imported_elsewhere_gives_equal_rows(
         self, store: Store, engine: Engine, new_address: Callable[[], str]

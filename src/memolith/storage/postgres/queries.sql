@@ -420,6 +420,19 @@ select id as ref, item as item_row, ordinal, block, text, at, speaker, locator,
 from passage
 where tenant = %(tenant)s;
 
+-- name: passages_with_other_letters
+-- The references of the next passages whose text, title or speaker has letters beyond ASCII.
+select p.id as ref
+from passage p
+join item i on i.tenant = p.tenant and i.row = p.item
+where p.tenant = %(tenant)s and p.id > %(after)s and (
+    octet_length(p.text) > length(p.text)
+    or octet_length(i.title) > length(i.title)
+    or octet_length(p.speaker) > length(p.speaker)
+)
+order by p.id
+limit %(limit)s;
+
 -- name: text_sizes
 -- The first passage of several items, and how many characters and bytes of text they have.
 with i as materialized (

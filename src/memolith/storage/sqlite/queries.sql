@@ -375,6 +375,27 @@ select id as ref, item as item_row, ordinal, block, text, at, speaker, locator,
 from passage
 where tenant = :tenant;
 
+-- name: passages_after
+-- The references of the next passages of a tenant.
+select id as ref
+from passage not indexed
+where id > :after and tenant = :tenant
+order by id
+limit :limit;
+
+-- name: passages_with_other_letters
+-- The references of the next passages whose text, title or speaker has letters beyond ASCII.
+select p.id as ref
+from passage p not indexed
+join item i on i.row = p.item
+where p.id > :after and p.tenant = :tenant and (
+    octet_length(p.text) > length(p.text)
+    or octet_length(i.title) > length(i.title)
+    or octet_length(p.speaker) > length(p.speaker)
+)
+order by p.id
+limit :limit;
+
 -- name: text_sizes
 -- The first passage of several items, and how many characters and bytes of text they have.
 with i as materialized (
