@@ -43,6 +43,10 @@ StoredVector = str | bytes | None
 log = logging.getLogger("memolith.worker")
 
 
+def nothing_follows(store: Store, tenant: str, ids: Sequence[str]) -> None:
+    """Stands in where nothing is to be done with new vectors."""
+
+
 class EmbedWorker(NamedTuple):
     """Drains the outbox of one model; any number of processes may do so at once."""
 
@@ -51,6 +55,8 @@ class EmbedWorker(NamedTuple):
     clock: Clock
     stored_form: Callable[[bytes], str | bytes]
     """Turns a vector into the form in which the store keeps it."""
+    follow_up: Callable[[Store, str, Sequence[str]], None] = nothing_follows
+    """Is told the items of a tenant that have got their vectors."""
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long.
@@ -154,7 +160,9 @@ class EmbedWorker(NamedTuple):
         self._make_vectors(list(missing), vectors, end_s)
         done = 0
         for tenant, jobs_of_tenant in jobs_of_tenants.items():
-            done += self._store(tenant, jobs_of_tenant, due, vectors)
+            done_streams = self._store(tenant, jobs_of_tenant, due, vectors)
+            self.follow_up(self.store, tenant, done_streams)
+            done += len(done_streams)
         return done
 
     def _look_up(
@@ -200,13 +208,13 @@ class EmbedWorker(NamedTuple):
         jobs: Sequence[Job],
         due: dict[Job, dict[PassageRef, str]],
         vectors: dict[str, StoredVector],
-    ) -> int:
-        """Store what was made; returns how many jobs are done.
+    ) -> list[str]:
+        """Store what was made; returns the streams whose job is done.
 
         A job for which the time was too short keeps its vectors and is due again.
         """
         model = self.embedder.id
-        done = 0
+        done = []
         with self.store.writing(tenant) as rows:
             for job in jobs:
                 present = rows.unembedded(tenant, job.stream, model)
@@ -218,7 +226,7 @@ class EmbedWorker(NamedTuple):
                         rows.put_vector(ref, model, _digest(text), vectors[text])
                 if all(text in vectors for text in due[job].values()):
                     rows.finish_job(job)
-                    done += 1
+                    done.append(job.stream)
                 else:
                     rows.release_job(job)
         return done
