@@ -1,7 +1,12 @@
 """Words of other languages: how they become terms, how texts are cut, and what search finds."""
 
 import pytest
-from bench.languages import LANGUAGES, score_of_fts5, score_of_memolith
+from bench.languages import (
+    LANGUAGES,
+    WORLDS_IN_LANGUAGES,
+    score_of_fts5,
+    score_of_memolith,
+)
 
 from memolith.bootstrap import App
 from memolith.domain.chunking import (
@@ -24,7 +29,7 @@ STORED_SKETCH = (-810540310494339984, 83312925, 4848380940, 10057132052, 1393797
 """What stores hold of a text since their first version."""
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", [*LANGUAGES, *WORLDS_IN_LANGUAGES])
 def test_search_by_words_is_at_least_as_good_as_plain_fts5(language: str) -> None:
     plain = score_of_fts5(language)
     ours = score_of_memolith(language)

@@ -27,7 +27,7 @@ HINDI = frozenset(
     "मेरी मेरे हमारा हमारी हमारे सा सी".split()
 )
 VIETNAMESE = frozenset(
-    "là gì của và có ở những các một nào được đã này với không thì mà để từ bị "
+    "là gì của và có những các một nào được đã này với không thì mà để từ "
     "rồi sẽ đâu nhiêu mấy vì".split()
 )
 TURKISH_STOP_WORDS = frozenset(

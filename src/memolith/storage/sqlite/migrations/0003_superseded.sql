@@ -1,8 +1,8 @@
--- oldest: 2
+-- oldest: 3
+-- Older programs are refused: they cut texts and make the terms of the text index in another way, and would leave
+-- entries behind that nothing removes.
 
--- Items whose text was replaced by that of a newer item on the same subject. Derived from texts and vectors. An older
--- program does not know the table; the marks that it leaves behind are taken for what they are until the text is
--- compared again.
+-- Items whose text was replaced by that of a newer item on the same subject. Derived from texts and vectors.
 create table superseded (
     tenant text not null,
     item text not null,
