@@ -11,7 +11,7 @@ BIN := .venv/Scripts
 endif
 BASE := .venv/.base
 TEST := .venv/.test
-CODE := src tests bench scripts
+CODE := src tests bench scripts training
 export PYTHONUTF8 := 1
 
 .PHONY: run venv check compiled test test-all conformance bench soak snap lock clean

@@ -11,6 +11,7 @@ NOT_BENCHES = {
     "filled",
     "floods",
     "material",
+    "note_sets",
     "sentences",
     "soak",
 }

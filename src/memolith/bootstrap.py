@@ -26,7 +26,7 @@ from memolith.storage.sqlite.backup import restore_backup
 from memolith.storage.sqlite.store import SqliteStore, library_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from memolith.background import Background, Upkeep
     from memolith.domain.items import Item
@@ -207,7 +207,20 @@ class App:
         # Only the search by meaning needs it.
         from memolith.retrieval.embedding.serving import Embeddings
 
-        return Embeddings(self.store, self.stage, self.clock, self.embedder, self._minilm)
+        return Embeddings(
+            self.store,
+            self.stage,
+            self.clock,
+            self.embedder,
+            self._minilm,
+            self._mark_superseded,
+        )
+
+    def _mark_superseded(self, store: Store, tenant: str, ids: Sequence[str]) -> None:
+        # Only what makes vectors needs it.
+        from memolith.engine.superseding import Superseding
+
+        Superseding(store, terms, self.embeddings.meaning).mark(tenant, ids)
 
     @cached_property
     def _minilm(self) -> MiniLM:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,21 @@ from memolith.domain.callers import Audience, Caller
 from memolith.domain.clock import iso
 from memolith.domain.events import Event
 from memolith.domain.fold import fold
-from memolith.domain.items import Draft, Item, Patch
+from memolith.domain.items import Draft, Item, Patch, Superseded
 from memolith.domain.links import Direction
 from memolith.domain.passages import ORDINAL_BITS, Block, PassageRef, passage_ref
 from memolith.domain.queries import Filter
 from memolith.engine.engine import Engine
 from memolith.engine.matching import checked
 from memolith.engine.verification import differences
-from memolith.errors import AlreadyExists, InvalidInput, MemolithError, StoreBusy, VersionConflict
+from memolith.errors import (
+    AlreadyExists,
+    InvalidInput,
+    MemolithError,
+    SchemaTooNew,
+    StoreBusy,
+    VersionConflict,
+)
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
@@ -34,6 +42,7 @@ from memolith.ports.text_index import Statistics
 from memolith.ports.vectors import Vectors
 from memolith.storage import terms
 from memolith.storage.client_keys import StoredKeys
+from memolith.storage.reader import TERMS_RECORD
 from tests.conftest import ME, note
 from tests.contracts.choices import FILTERS, ITEMS, MODEL, PASSAGES, vector_of
 from tests.stores import (
@@ -50,6 +59,8 @@ from tests.stores import (
 
 APPENDER = Path(__file__).with_name("appender.py")
 THEM = Caller("globex", "ann")
+LATER = "2030-01-01T00:00:00.000000Z"
+EVEN_LATER = "2031-01-01T00:00:00.000000Z"
 # A store may refuse what the engine never does with an error of its driver.
 HOSTILE = [
     "'",
@@ -267,6 +278,16 @@ def whole(store: Store, tenant: str, count: int) -> list[Event]:
     return events
 
 
+def _remember_marked(store: Store) -> Engine:
+    """Two items, of which the new one replaces the old one."""
+    engine = engine_on(store)
+    engine.writing.remember(ME, note("the old text", id="old"))
+    engine.writing.remember(ME, note("the new text", id="new"))
+    with store.writing("local") as rows:
+        rows.put_superseded("old", "new", LATER)
+    return engine
+
+
 class StoreContract:
     """What every store keeps to."""
 
@@ -404,6 +425,78 @@ class StoreContract:
             assert rows.answer("local", "ann", "other") is None
         with store.reading("other") as rows:
             assert rows.answer("other", "ann", "k") is None
+
+    def test_a_mark_tells_which_item_replaced_another_and_when(self, store: Store) -> None:
+        _remember_marked(store)
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old", "new", "none"]) == {
+                "old": Superseded("new", LATER)
+            }
+            assert rows.superseded("local", []) == {}
+        with store.reading("globex") as rows:
+            assert rows.superseded("globex", ["old"]) == {}
+
+    def test_of_several_marks_the_newest_is_told(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.remember(ME, note("newest", id="newest"))
+        with store.writing("local") as rows:
+            rows.put_superseded("old", "newest", EVEN_LATER)
+            rows.put_superseded("old", "newest", EVEN_LATER)
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {"old": Superseded("newest", EVEN_LATER)}
+
+    @pytest.mark.parametrize("id", ["old", "new"])
+    def test_a_mark_goes_with_the_text_of_either_item(self, store: Store, id: str) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, id, Patch(tags=("kept",)))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]), "a tag is no text"
+        engine.writing.revise(ME, id, Patch(blocks=(Block("other words"),)))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    @pytest.mark.parametrize("id", ["old", "new"])
+    def test_a_mark_goes_with_a_new_title(self, store: Store, id: str) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, id, Patch(title="New title"))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    @pytest.mark.parametrize("id", ["old", "new"])
+    def test_a_mark_goes_with_the_erasure_of_either_item(self, store: Store, id: str) -> None:
+        engine = _remember_marked(store)
+        engine.writing.erase(ME, id)
+        engine.writing.remember(ME, note("again", id=f"{id}er"))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old", "older"]) == {}
+
+    def test_a_forgotten_item_replaces_nothing_until_it_is_restored(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.forget(ME, "new")
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+        engine.writing.restore(ME, "new")
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"])
+
+    def test_a_mark_tells_nothing_of_an_item_that_others_see(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, "old", Patch(audience=Audience.ORG))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    def test_an_expired_item_replaces_nothing(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.revise(ME, "new", Patch(attributes={"expires_at": "2000-01-01T00:00:00Z"}))
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+
+    def test_a_rebuild_drops_marks_and_queues_the_items_to_be_compared(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.maintenance.rebuild()
+        with store.reading("local") as rows:
+            assert rows.superseded("local", ["old"]) == {}
+            assert rows.count_waiting("local", "embed") == 2
 
     def test_answers_are_removed_by_age(self, store: Store) -> None:
         with store.writing("local") as rows:
@@ -1071,6 +1164,23 @@ class StoreContract:
         assert outbox(store, None) == {"processed": 1, "pending": 1}
         assert lease(store, 3600, tenant="local") == []
 
+    def test_released_work_is_due_at_once_and_was_no_try(
+        self, store: Store, engine: Engine
+    ) -> None:
+        for id in "ab":
+            engine.writing.remember(ME, note("text", id=id))
+        newest, oldest = lease(store, 0, tenant="local")
+        with store.reading("local") as rows:
+            assert rows.count_leased("local", "embed", moment(59)) == 2
+            assert rows.count_leased("local", "embed", moment(60)) == 0
+            assert rows.count_leased("globex", "embed", moment(59)) == 0
+        with store.writing("local") as rows:
+            rows.release_job(newest)
+        with store.reading("local") as rows:
+            assert rows.count_leased("local", "embed", moment(59)) == 1
+        assert lease(store, 0, tenant="local") == [newest]
+        assert (newest.stream, oldest.stream) == ("b", "a")
+
     def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(
         self, store: Store, engine: Engine
     ) -> None:
@@ -1271,6 +1381,35 @@ class StoreContract:
         with pytest.raises(ZeroDivisionError), store.rebuilding():
             raise ZeroDivisionError
         assert (dump(store), engine.maintenance.verify()) == (before, [])
+
+    def test_a_text_index_with_earlier_terms_is_brought_up_to_date_at_open(
+        self, store: Store, engine: Engine, reopen: Fresh, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        earlier = partial(terms.indexed, terms_of=terms.first_terms)
+        monkeypatch.setattr("memolith.storage.writer.indexed", earlier)
+        for caller in (ME, THEM):
+            engine.writing.remember(caller, note("zebra", id="plain", title="Яблони"))
+            engine.writing.remember(caller, note("Мы посадили три яблони", id="trees"))
+            engine.writing.remember(caller, note("a café in the town", id="town"))
+        monkeypatch.undo()
+        with store.writing(None) as rows:
+            rows.put_record("", TERMS_RECORD, "1")
+        assert engine.maintenance.verify() != []
+        opened = reopen()
+        assert engine_on(opened).maintenance.verify() == []
+        assert set(search(opened, "яблоня")) == {"plain", "trees"}
+        assert search(opened, "cafe") == ["town"]
+        engine.writing.erase(ME, "trees")
+        assert search(opened, "яблоня") == ["plain"]
+        assert engine.maintenance.verify() == []
+
+    def test_a_text_index_with_terms_of_a_newer_program_is_refused(
+        self, store: Store, reopen: Fresh
+    ) -> None:
+        with store.writing(None) as rows:
+            rows.put_record("", TERMS_RECORD, str(terms.TERMS_VERSION + 1))
+        with pytest.raises(SchemaTooNew, match="update the program"):
+            reopen()
 
     def test_an_export_imported_elsewhere_gives_equal_rows(
         self, store: Store, engine: Engine, new_address: Callable[[], str]

@@ -3,14 +3,20 @@
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from memolith.domain.callers import Caller
+from memolith.storage import terms
+from memolith.storage.reader import TERMS_RECORD
 from memolith.storage.sqlite.statements import QUERIES
 from memolith.storage.sqlite.store import SqliteStore
-from tests.contracts.store import StoreContract
+from tests.conftest import ME, note
+from tests.contracts.store import StoreContract, search
+from tests.stores import engine_on
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +56,22 @@ def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(
             )
         ]
     assert any(used in step for step in plan), plan
+
+
+def test_a_text_index_with_many_earlier_terms_is_filled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = partial(terms.indexed, terms_of=terms.first_terms)
+    with closing(SqliteStore(tmp_path)) as store, monkeypatch.context() as patched:
+        patched.setattr("memolith.storage.writer.indexed", earlier)
+        for caller in (ME, Caller("globex")):
+            engine_on(store).writing.remember(caller, note("plain zebra", id="plain"))
+            engine_on(store).writing.remember(caller, note("три яблони", id="trees"))
+            engine_on(store).writing.remember(caller, note("две яблони", id="two"))
+        with store.writing(None) as rows:
+            rows.put_record("", TERMS_RECORD, "1")
+    monkeypatch.setattr("memolith.storage.sqlite.writer.MAX_REPLACED_POSTINGS", 2)
+    with closing(SqliteStore(tmp_path)) as store:
+        assert engine_on(store).maintenance.verify() == []
+        assert set(search(store, "яблоня")) == {"trees", "two"}
+        assert search(store, "zebra") == ["plain"]

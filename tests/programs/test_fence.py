@@ -42,6 +42,7 @@ TABLES = (
     "client_key",
     "setting",
     "answer",
+    "superseded",
     "home",
     "allowance",
 )
@@ -90,6 +91,7 @@ def database(server: Server) -> str:
                     rows.unembedded(tenant, first, "model")[0][0], "model", b"d" * 16, "[1,0]"
                 )
                 rows.add_accesses({first: (1, "2026-01-01T00:00:00Z")})
+                rows.put_superseded(first, second, "2026-01-01T00:00:00Z")
                 rows.finish_job(rows.lease_jobs("embed", "2030-01-01T00:00:00Z", 1, 60, tenant)[0])
     name = urlsplit(url).path.strip("/")
     for tenant in ("acme", "globex"):

@@ -124,7 +124,8 @@ def test_hits_tell_kind_score_strength_reasons_and_place(app: App, zoo: dict[str
     assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "strong")
     assert 0 < hit["score"] <= 1
     assert hit["reasons"]["text"] > 0
-    assert set(hit) == {"id", "kind", "title", "text", "score", "strength", "reasons", "cite"}
+    place = {"id", "kind", "title", "text", "cite"}
+    assert set(hit) == {*place, "score", "strength", "reasons", "at", "updated_at"}
 
 
 def test_context_fits_its_budget_and_cites(app: App, zoo: dict[str, str]) -> None:

@@ -256,6 +256,8 @@ def test_each_parameter_of_the_semantic_search_narrows_it(
         "area",
         "topic",
         "certainty_score",
+        "created_at",
+        "updated_at",
     }
 
 

@@ -244,6 +244,7 @@ def test_a_hit_has_what_is_documented_and_its_neighbours(app: App) -> None:
         "Then so be it.",
     )
     assert hit["message_id"] == f"{made}#1"
+    assert hit["metadata"]["updated_at"] >= hit["timestamp"]
 
 
 def test_filters_of_folder_and_label_do_match(app: App) -> None:

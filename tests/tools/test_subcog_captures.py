@@ -77,6 +77,7 @@ def test_the_documented_capture_and_recall(app: App) -> None:
     )
     (hit,) = answer["results"]
     assert 0 < hit.pop("score") <= 1
+    assert hit.pop("created_at") == hit.pop("updated_at")
     assert hit == {
         "id": made["id"],
         "namespace": "decisions",
@@ -255,7 +256,8 @@ def test_the_three_levels_of_detail(app: App) -> None:
         run(app, "recall", query="word", detail=detail)["results"][0]
         for detail in ("light", "medium", "everything")
     )
-    assert light.keys() == {"id", "urn", "uri", "namespace", "tags"}
+    dates = {"created_at", "updated_at"}
+    assert light.keys() == {"id", "urn", "uri", "namespace", "tags"} | dates
     assert medium["content"] == ("word " * 100)[:200] + "…"
     assert whole["content"] == "word " * 100
     assert (whole["source"], whole["status"], whole["id"]) == ("a.md", "active", id)

@@ -9,7 +9,7 @@ from typing import Self, cast
 
 from memolith.domain.attributes import Attributes
 from memolith.domain.callers import Audience
-from memolith.domain.chunking import chunk
+from memolith.domain.chunking import FIRST_CHUNKER, chunk
 from memolith.domain.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Data, Event
 from memolith.domain.items import Item
 from memolith.domain.links import Link
@@ -131,9 +131,10 @@ def _with_text(before: Item | None, item: Item, event: Event) -> Changes:
         default_at = item.created_at
         block_number = 0
         keep = 0
+    chunker = cast(int, event.data.get("chunker", FIRST_CHUNKER))
     passages: list[Passage] = []
     for block in new_blocks:
-        for text in chunk(block.text):
+        for text in chunk(block.text, chunker):
             passages.append(
                 Passage(
                     item.id,

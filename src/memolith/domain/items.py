@@ -100,6 +100,13 @@ class Page(NamedTuple):
     total: int
 
 
+class Superseded(NamedTuple):
+    """By which newer item on the same subject an item was replaced, and when that was said."""
+
+    by: str
+    at: str
+
+
 class Similar(NamedTuple):
     """A stored item whose text is the same or nearly the same as a new one."""
 
@@ -107,6 +114,15 @@ class Similar(NamedTuple):
     title: str
     similarity: float
     exact: bool
+
+
+class Conflict(NamedTuple):
+    """A stored item that a new one replaces, how near they are, and what differs in words."""
+
+    id: str
+    title: str
+    score: float
+    differs: str
 
 
 class Written(NamedTuple):

@@ -42,6 +42,8 @@ SHARED_WORD_WORTH = 0.05
 MIN_LIKENESS_OF_ANNOUNCED_VALUE = 0.58
 MIN_LIKENESS_OF_ANNOUNCED_STATE = 0.75
 MIN_SHARED_WORDS_OF_ANNOUNCED = 2
+MIN_SHARED_SHARE = 0.3
+"""Of the shorter text, so many words must be in the other, too."""
 MAX_SENTENCES = 4
 """Of a longer text, so many sentences at its beginning are compared."""
 MAX_COMPARED_CHARACTERS = 800
@@ -158,8 +160,7 @@ def compare(older: str, newer: str, cosine: float) -> Verdict:
         return SAME
     if cosine < MIN_COSINE or max(len(older), len(newer)) > MAX_COMPARED_CHARACTERS:
         return NOTHING
-    is_close = cosine >= MIN_COSINE_WITHOUT_SHARED_WORDS
-    if not is_close and _words(older).isdisjoint(_words(newer)):
+    if not _may_speak_of_the_same(_words(older), _words(newer), cosine):
         return NOTHING
     ours = _statements(older)
     theirs = _statements(newer)
@@ -176,6 +177,31 @@ def compare(older: str, newer: str, cosine: float) -> Verdict:
     if ours and len(ours) == len(theirs) and all(map(_say_the_same, ours, theirs)):
         return SAME
     return NOTHING
+
+
+def may_change_something(text: str) -> bool:
+    """Whether a text announces a change, or states how something is; events do neither."""
+    if CHANGE_CUE.search(text):
+        return True
+    return any(statement.topic not in ("", "past") for statement in _statements(text))
+
+
+def _may_speak_of_the_same(older: frozenset[str], newer: frozenset[str], cosine: float) -> bool:
+    """A quick look, which most pairs of texts do not pass."""
+    shared = len(older & newer)
+    if shared >= MIN_SHARED_SHARE * min(len(older), len(newer)):
+        return shared > 0 or cosine >= MIN_COSINE_WITHOUT_SHARED_WORDS
+    return shared >= MIN_SHARED_WORDS_OF_ANNOUNCED and cosine >= MIN_COSINE
+
+
+def statement(title: str, text: str) -> str:
+    """What an item says as one text: its title is the subject where the text has no verb."""
+    if not title or text.startswith(title.rstrip(".…")):
+        return text
+    parsed = _statements(text)
+    if parsed and not parsed[0].verb:
+        return f"{title}: {text}"
+    return text
 
 
 def _compared(older: _Statement, newer: _Statement, cosine: float) -> Verdict:
@@ -571,6 +597,8 @@ def _statement(tokens: list[str]) -> _Statement:
     start = first + 1 if first >= 0 else len(words)
     after = words[start:]
     values = list(_values(after))
+    if first < 0:
+        values_before = list(_values(words))
     spoken_for = _parts(values)
     verb = words[main] if main >= 0 else ""
     named = _names(tokens[start:], spoken_for)
@@ -586,8 +614,8 @@ def _statement(tokens: list[str]) -> _Statement:
         names=tuple(named),
         numbers=tuple(value for value in values if not value.is_date),
         dates=tuple(value for value in values if value.is_date),
-        subject_values=frozenset(value.value for value in values_before),
-        values=tuple(_values(words)),
+        subject_values=frozenset(value.value for value in values_before if first >= 0),
+        values=(*values_before, *values),
         negated=negated,
     )
 
@@ -732,6 +760,7 @@ def _words_after(statement: _Statement, word: str) -> frozenset[str]:
     return _content(list(statement.words[statement.words.index(word) + 1 :]))
 
 
+@lru_cache(2048)
 def _stem(word: str) -> str:
     """A word without its ending, as far as it takes to know it again."""
     word = word.removesuffix("'s")

@@ -30,6 +30,10 @@ class Citation(NamedTuple):
     title: str
     cite: str
     score: float
+    at: str
+    """When it was said."""
+    updated_at: str
+    """When its item was last changed."""
 
 
 class Pack(NamedTuple):
@@ -109,7 +113,15 @@ class _PackDraft:
         if repeated > MAX_REPEATED_SHARE * len(sequences) and found.telling <= self._words:
             return
         number = len(self.parts) + 1
-        citation = Citation(number, hit.item.id, hit.item.title, cite(hit), hit.score)
+        citation = Citation(
+            number,
+            hit.item.id,
+            hit.item.title,
+            cite(hit),
+            hit.score,
+            hit.passage.at,
+            hit.item.updated_at,
+        )
         part = f"{_head(citation)}\n{_spoken(hit.passage)}"
         tokens = weigh(part)
         if self.used + tokens > self._budget_tokens:

@@ -24,6 +24,7 @@ from memolith.engine.projects import Projects
 from memolith.engine.reading import Reading
 from memolith.engine.recall import Recall
 from memolith.engine.runners import Runners
+from memolith.engine.superseding import Superseding
 from memolith.engine.tenant_settings import TenantSettings
 from memolith.engine.validation import InputRules
 from memolith.engine.vault import Vault
@@ -54,6 +55,7 @@ class Engine:
     documents: Documents
     runners: Runners
     vault: Vault
+    superseding: Superseding
     insights: Insights
     consolidation: Consolidation
     enrichment: Enrichment
@@ -111,6 +113,7 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         documents=documents,
         runners=Runners(outside.sandbox, documents),
         vault=Vault(store, clock, recorder, input_rules, outside.cipher),
+        superseding=Superseding(store, recall.lexicon, recall.meaning, input_rules),
         insights=insights,
         consolidation=consolidation,
         enrichment=Enrichment(reading, writing, recall, insights, consolidation),

@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 from memolith.domain.attributes import Json, exact
 from memolith.domain.blocks import block_data, join_blocks
 from memolith.domain.callers import Caller
+from memolith.domain.chunking import CHUNKER
 from memolith.domain.events import Event
 from memolith.domain.fold import Replay
 from memolith.domain.items import Item
@@ -271,6 +272,7 @@ def _inverse(events: list[Event], event: Event) -> _Inverse:
     data = _restored_fields(old, changed)
     if any(name in TEXT_FIELDS for name in changed):
         data["blocks"] = [block_data(block) for block in join_blocks(before.passages)]
+        data["chunker"] = CHUNKER
     return _Inverse("relinked" if event.type == "relinked" else "revised", data)
 
 

@@ -2,12 +2,12 @@
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memolith.domain.blocks import join_blocks
 from memolith.domain.callers import Caller
-from memolith.domain.items import Item, Page, Similar
+from memolith.domain.items import Item, Page, Similar, Superseded
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
 from memolith.engine.matching import checked
@@ -110,6 +110,13 @@ class Reading:
         """Items of the kind with nearly the same words as the text, the nearest first."""
         with self.store.reading(caller.tenant) as rows:
             return near_copies(rows, caller, kind, text)
+
+    def superseded(self, caller: Caller, ids: Sequence[str]) -> Mapping[str, Superseded]:
+        """Which of the items that the caller has read were replaced by a newer one, and when."""
+        if not ids:
+            return {}
+        with self.store.reading(caller.tenant) as rows:
+            return rows.superseded(caller.tenant, ids)
 
     def note_access(self, caller: Caller, id: str) -> None:
         """Count a read of an item. This is no event, and is written with the next flush."""

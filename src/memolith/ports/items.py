@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from memolith.domain.callers import Caller
-from memolith.domain.items import Item, Page
+from memolith.domain.items import Item, Page, Superseded
 from memolith.domain.passages import Passage, PassageRef
 from memolith.domain.queries import Filter
 
@@ -125,14 +125,25 @@ class ItemRows(Protocol):
         """Those of the names whose words the caller may see."""
         ...
 
+    def superseded(self, tenant: str, ids: Collection[str]) -> Mapping[str, Superseded]:
+        """Which of these items were replaced by a newer one on the same subject.
+
+        Both are seen by the same people: same owner, audience and project.
+        """
+        ...
+
     def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         """How often and when last these items were read."""
         ...
 
 
 class ItemRowsWriter(Protocol):
-    """Counts the reads of items."""
+    """Counts the reads of items, and marks those that newer ones replace."""
 
     def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
         """Add to the counts of how often, and when last, items were read."""
+        ...
+
+    def put_superseded(self, item: str, successor: str, at: str) -> None:
+        """Mark an item as replaced by a newer one, until the text of either changes."""
         ...

@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import groupby, islice
 from typing import NamedTuple, Self
 
-from memolith.domain.chunking import TARGET_TOKENS, weigh
+from memolith.domain.chunking import TARGET_TOKENS, passage_size
 from memolith.readers.content import Content, Piece
 
 Cell = str | float | bool | date | time | timedelta
@@ -67,11 +67,11 @@ class Grid(NamedTuple):
         pieces = []
         lines = [" | ".join(map(format_cell, row)) for row in self.rows]
         header = lines[0] + "\n" if self.header_rows else ""
-        room = TARGET_TOKENS - weigh(header)
+        room = TARGET_TOKENS - passage_size(header)
         start = self.header_rows
         weight = 0
         for end in range(start, len(lines)):
-            size = weigh(lines[end])
+            size = passage_size(lines[end])
             if end > start and weight + size > room:
                 pieces.append(self._rows_piece(header, lines, start, end))
                 start = end

@@ -10,12 +10,12 @@ from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.clock import iso
 from memolith.domain.events import Event
-from memolith.domain.items import Item, Page
+from memolith.domain.items import Item, Page, Superseded
 from memolith.domain.links import Direction, Link
 from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
 from memolith.domain.queries import Filter
 from memolith.engine.validation import storable
-from memolith.errors import InvalidInput
+from memolith.errors import InvalidInput, SchemaTooNew
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.event_log import NO_LIMIT
@@ -48,7 +48,7 @@ from memolith.storage.rows import (
 from memolith.storage.sql_files import FILTERS_MARK
 from memolith.storage.statements import Statements
 from memolith.storage.tenant_facts import Fact, TenantFacts
-from memolith.storage.terms import own, sketch
+from memolith.storage.terms import TERMS_VERSION, own, sketch
 from memolith.storage.text_scope import (
     most_items_worth_narrowing,
     scope_groups,
@@ -71,6 +71,11 @@ MAX_KNOWN_FREQUENCIES = 2000
 
 SAMPLED_PASSAGES = 200
 """Over how many of the newest passages that a caller sees the mean length is taken."""
+
+TERMS_RECORD = "terms"
+"""The store-wide record that names the version of the terms in the text index."""
+FIRST_TERMS_VERSION = 1
+"""The version of stores that have no such record."""
 
 ORDER_MARK = "i.seq desc /* order */"
 DEFAULT_FOLDER = "/"
@@ -275,6 +280,12 @@ class StoreReader(ABC):
             )
             for row in self.filtered("folders", caller, chosen)
         ]
+
+    def superseded(self, tenant: str, ids: Collection[str]) -> dict[str, Superseded]:
+        found = self.statements.rows(
+            "superseded", tenant=tenant, ids=_storable_ids(ids), now=iso(time.time_ns() // 1000)
+        )
+        return {row.item: Superseded(row.successor, row.at) for row in found}
 
     def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         found = self.statements.rows("accesses", tenant=tenant, ids=json.dumps(list(ids)))
@@ -496,6 +507,16 @@ class StoreReader(ABC):
             self.facts.put(name, tenant, head, counts)
         return {word: counts[term] for term, word in terms.items() if counts[term]}
 
+    def terms_version(self) -> int:
+        """The version of the terms in the text index; a newer one than ours is refused."""
+        version = int(self.records("").get(TERMS_RECORD, FIRST_TERMS_VERSION))
+        if version > TERMS_VERSION:
+            raise SchemaTooNew(
+                f"The text index has terms of version {version}, this memolith knows "
+                f"{TERMS_VERSION}; update the program."
+            )
+        return version
+
     def index_differences(self, tenant: str) -> list[str]:
         head = self.head(tenant)
         if head is None:
@@ -563,6 +584,10 @@ class StoreReader(ABC):
             row = self.statements.row("count_waiting", tenant=tenant, consumer=consumer, limit=most)
         else:
             row = self.statements.row("count_waiting_of_all", consumer=consumer, limit=most)
+        return row.jobs if row else 0
+
+    def count_leased(self, tenant: str, consumer: str, now: str) -> int:
+        row = self.statements.row("count_leased", tenant=tenant, consumer=consumer, now=now)
         return row.jobs if row else 0
 
     def outbox_errors(self) -> list[str]:

@@ -1,4 +1,8 @@
-"""Words as the text index knows them: stemmed, without accents, CJK runs as pairs of characters."""
+"""Words as the text index knows them: stemmed, without accents, CJK runs as pairs of characters.
+
+The terms of other scripts are made in `scripts.py`. Where terms change, `TERMS_VERSION` changes,
+too: then a store brings its text index up to date when it is opened.
+"""
 
 import base64
 import hashlib
@@ -6,7 +10,7 @@ import re
 import threading
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple, cast
@@ -16,12 +20,12 @@ import apsw
 from memolith.domain.callers import Audience
 from memolith.domain.items import Item
 from memolith.domain.passages import Passage
+from memolith.storage import scripts
+from memolith.storage.stop_words import STOP_WORDS, TURKISH_STOP_WORDS
 
-STOP_WORDS = frozenset(
-    "a an the and or but if of at by for with about to from in on is are was were be been do does "
-    "did have has had i you he she it we they me him her us them my your his its our their this "
-    "that what when where who whom which why how s t".split()
-)
+TERMS_VERSION = 2
+"""The version of the way terms are made. It stands in the store."""
+
 MONTHS = (
     "january",
     "february",
@@ -47,6 +51,8 @@ SKETCH_PHRASE_WORDS = 3
 
 CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 
+_QUERY_WORD = re.compile(rf"[\w\u0300-\u036f{scripts.LETTERS}{scripts.JOINERS}]+")
+
 _of_thread = threading.local()
 
 
@@ -67,12 +73,58 @@ class IndexedText(NamedTuple):
 
 
 def terms(text: str) -> list[str]:
-    """Return the index terms of a text, in order."""
-    if not text:
-        return []
+    """Return the index terms of a text, in order.
+
+    Those of a Turkish text are followed by the stems of its words.
+    """
+    if text.isascii() or not scripts.is_special(text):
+        return first_terms(text)
+    return _terms_of(text, scripts.has_turkish_letters(text) and scripts.is_turkish(text))
+
+
+def query_terms(text: str) -> list[str]:
+    """Return the distinct terms of a query, without stop words unless it has nothing else."""
+    is_turkish = scripts.is_turkish(text)
+    words = _QUERY_WORD.findall(unicodedata.normalize("NFC", text))
+    telling = [word for word in words if word.lower() not in STOP_WORDS]
+    if is_turkish:
+        telling = [word for word in telling if word.lower() not in TURKISH_STOP_WORDS]
+    return list(dict.fromkeys(_terms_of(" ".join(telling or words), is_turkish)))
+
+
+def phrase_terms(text: str) -> list[str]:
+    """Return the terms of a phrase as they stand one after the other in a text that contains it.
+
+    They are those of `terms`, without the stems at the end.
+    """
+    return _terms_of(text, is_turkish=False)
+
+
+def first_terms(text: str) -> list[str]:
+    """Return the terms of a text as version 1 made them, which knew no other script but CJK."""
     if not text.isascii():
         # The tokenizer expects a letter and its accent as one character.
         text = CJK_RUN.sub(_pairs_of_run, unicodedata.normalize("NFC", text))
+    return _tokens(text)
+
+
+def _terms_of(text: str, is_turkish: bool) -> list[str]:
+    if not scripts.is_special(text):
+        found = first_terms(text)
+    else:
+        composed = unicodedata.normalize("NFC", text)
+        plain = CJK_RUN.sub(_pairs_of_run, scripts.plain_letters(composed))
+        found = scripts.mixed_terms(plain, _tokens)
+    if is_turkish:
+        known = set(found)
+        found += [stem for stem in scripts.turkish_stems(text) if stem not in known]
+    return found
+
+
+def _tokens(text: str) -> list[str]:
+    """The terms that the tokenizer of FTS5 finds."""
+    if not text:
+        return []
     tokenizer = getattr(_of_thread, "tokenizer", None)
     if tokenizer is None:
         tokenizer = _new_tokenizer()
@@ -87,13 +139,6 @@ def terms(text: str) -> list[str]:
     return cast("list[str]", found)
 
 
-def query_terms(text: str) -> list[str]:
-    """Return the distinct terms of a query, without stop words unless it has nothing else."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFC", text).lower())
-    telling = [word for word in words if word not in STOP_WORDS]
-    return list(dict.fromkeys(terms(" ".join(telling or words))))
-
-
 def extra(item: Item, passage: Passage) -> str:
     """Return what is searched beside the text: title, speaker, and a message's day in words."""
     parts = [item.title, passage.speaker or ""]
@@ -103,11 +148,16 @@ def extra(item: Item, passage: Passage) -> str:
     return " ".join(parts)
 
 
-def indexed(number: int, item: Item, passage: Passage) -> IndexedText:
+def indexed(
+    number: int,
+    item: Item,
+    passage: Passage,
+    terms_of: Callable[[str], list[str]] = terms,
+) -> IndexedText:
     """Return what the text index of the tenant with this number has of a passage."""
     return IndexedText(
-        body=own(number, terms(passage.text)),
-        extra=own(number, terms(extra(item, passage))),
+        body=own(number, terms_of(passage.text)),
+        extra=own(number, terms_of(extra(item, passage))),
         scope=own(number, _scope(item)),
     )
 
@@ -141,7 +191,8 @@ def sketch(text: str) -> tuple[int, ...]:
     plain = " ".join(text.casefold().split())
     digest = hashlib.blake2b(plain.encode(), digest_size=8).digest()
     marks = [int.from_bytes(digest, "big", signed=True)]
-    words = terms(text)
+    # Marks are compared with those of texts that were written long ago, so they never change.
+    words = first_terms(text)
     phrases = [
         " ".join(words[start : start + SKETCH_PHRASE_WORDS]).encode()
         for start in range(len(words) - SKETCH_PHRASE_WORDS + 1)

@@ -1,20 +1,20 @@
 """Writes inside one transaction, for any database. The ports say what each method does."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import ClassVar, Self
 
 from memolith.domain.clock import shifted
 from memolith.domain.events import Changes, Data, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import Passage, PassageRef, passage_ref
-from memolith.errors import TenantMoving
+from memolith.errors import StoreCorrupt, TenantMoving
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
 from memolith.storage.job_queue import pause_s, share_of
-from memolith.storage.reader import StoreReader
+from memolith.storage.reader import TERMS_RECORD, StoreReader
 from memolith.storage.rows import (
     HEAD,
     Head,
@@ -25,7 +25,14 @@ from memolith.storage.rows import (
     passage_columns,
 )
 from memolith.storage.statements import Statements
-from memolith.storage.terms import IndexedText, changes_index, indexed, sketch
+from memolith.storage.terms import (
+    TERMS_VERSION,
+    IndexedText,
+    changes_index,
+    first_terms,
+    indexed,
+    sketch,
+)
 
 NO_TENANT = Head(number=0, seq=0, passages=0, terms=0, at="")
 REBUILT_TABLES = (
@@ -34,10 +41,14 @@ REBUILT_TABLES = (
     "delete_all_sketches",
     "delete_all_passages",
     "delete_all_links",
+    "delete_all_superseded",
     "delete_all_embed_jobs",
     "reset_heads",
 )
 """The statements that empty what a rebuild fills again, in order, in every database."""
+
+RENEWED_PER_PAGE = 500
+"""How many passages are looked at together where the text index is brought up to date."""
 
 
 class StoreWriter(StoreReader):
@@ -176,6 +187,9 @@ class StoreWriter(StoreReader):
         if before is not None:
             keep = before.passages if changes.keep is None else changes.keep
             self._delete_passages(item_row, before, keep)
+            if changes.embeds or keep < before.passages:
+                # It is compared again when it has its vector.
+                self.statements.do("delete_superseded", tenant=self.tenant, item=item.id)
             if changes_index(before, item):
                 self._index_again(item_row, before, item)
         for passage in changes.passages:
@@ -192,6 +206,7 @@ class StoreWriter(StoreReader):
         item_row = self.row_of(item)
         self._delete_passages(item_row, item, 0)
         self._put_tags(item_row, item.tags, ())
+        self.statements.do("delete_superseded", tenant=self.tenant, item=item.id)
         self.statements.do("delete_item", tenant=self.tenant, id=item.id)
 
     def _put_tags(self, item_row: int, before: Collection[str], tags: Collection[str]) -> None:
@@ -228,6 +243,11 @@ class StoreWriter(StoreReader):
     def index_again(self, item: Item) -> None:
         self._index_again(self.row_of(item), item, item)
 
+    def put_superseded(self, item: str, successor: str, at: str) -> None:
+        self.statements.do(
+            "put_superseded", tenant=self.tenant, item=item, successor=successor, at=at
+        )
+
     def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
         for item, (count, last) in reads.items():
             self.statements.do("add_access", tenant=self.tenant, item=item, count=count, last=last)
@@ -244,6 +264,57 @@ class StoreWriter(StoreReader):
         text = indexed(self._head.number, item, passage)
         self._remove_posting(ref, text)
         self._count_passage(text, -1)
+
+    def renew_text_index(self) -> None:
+        """Bring the text index of all tenants up to the terms that this program makes."""
+        if self.terms_version() < TERMS_VERSION:
+            # A damaged store must be opened to be rebuilt.
+            with suppress(StoreCorrupt):
+                self._renew_postings()
+        self.put_record("", TERMS_RECORD, str(TERMS_VERSION))
+
+    def _renew_postings(self) -> None:
+        """Replace the entries of the text index that have earlier terms."""
+        for _ in self._each_tenant():
+            for ref, item, passage in self._indexed_passages(self._refs_with_other_letters):
+                before = indexed(self._head.number, item, passage, first_terms)
+                if before != indexed(self._head.number, item, passage):
+                    self._remove_posting(ref, before)
+                    self._count_passage(before, -1)
+                    self._add_posting(ref, item, passage)
+            self.write_totals()
+
+    def _each_tenant(self) -> Iterator[str]:
+        """Turn to one tenant after the other."""
+        for tenant in self.tenants():
+            if self.head(tenant) is None:
+                continue
+            try:
+                self.begin(tenant)
+            except TenantMoving:
+                # It gets its index in the other database.
+                continue
+            yield tenant
+
+    def _indexed_passages(
+        self, refs_after: Callable[[int], list[PassageRef]]
+    ) -> Iterator[tuple[PassageRef, Item, Passage]]:
+        """The passages of the present tenant that a function names, page by page."""
+        refs = refs_after(-1)
+        while refs:
+            for ref, (item, passage) in self.passages_at(refs).items():
+                yield ref, item, passage
+            refs = refs_after(refs[-1])
+
+    def _refs_with_other_letters(self, after: int) -> list[PassageRef]:
+        """The next passages that may have other terms than before."""
+        rows = self.statements.rows(
+            "passages_with_other_letters",
+            tenant=self.tenant,
+            after=after,
+            limit=RENEWED_PER_PAGE,
+        )
+        return [PassageRef(row.ref) for row in rows]
 
     def _count_passage(self, text: IndexedText, change: int) -> None:
         """Count one passage more (1) or fewer (-1)."""
@@ -307,6 +378,9 @@ class StoreWriter(StoreReader):
     def finish_job(self, job: Job) -> None:
         self.statements.do("delete_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
         self.statements.do("count_done_job", tenant=job.tenant, consumer=job.consumer)
+
+    def release_job(self, job: Job) -> None:
+        self.statements.do("release_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
 
     def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:
         status = "failed" if job.attempts >= tries else "pending"

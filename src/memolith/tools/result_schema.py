@@ -54,6 +54,8 @@ AN_OBJECT = Published({"type": "object"})
 """Publishes no more than that it is an object: keeps the tool list of the core family short."""
 OBJECTS = Published({"items": {"type": "object"}, "type": "array"})
 """The same for a list of objects."""
+A_LIST = Published({"type": "array"})
+"""Less still: no more than that it is a list."""
 ANYTHING = Published({})
 """Any JSON value."""
 

@@ -27,7 +27,7 @@ DecoratedFunction = TypeVar("DecoratedFunction", bound=Function)
 SCOPE_OF_EFFECT: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 ARGUMENT_PREFIX = "argument_"
-LEFT_OUT_WHEN_EMPTY = ("redactions", "warnings")
+LEFT_OUT_WHEN_EMPTY = ("redactions", "warnings", "conflicts")
 
 
 COLLECTIONS = ("list", "tuple", "set", "frozenset", "dict")

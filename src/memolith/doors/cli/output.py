@@ -14,6 +14,8 @@ DEFAULT_COLUMNS = 100
 DEFAULT_LINES = 24
 MAX_TEXT_COLUMNS = 110
 BAR_CELLS = 25
+LONG_FIELDS_OF_HITS = ("updated_at", "superseded_by")
+LENGTH_OF_DAY = len("2026-01-31")
 UNKNOWN_TOTAL_STEP = 100
 """How often a count without a known total is shown."""
 
@@ -87,6 +89,7 @@ def field_lines(fields: dict[str, Any], columns: int) -> list[str]:
 
 def table_lines(rows: Rows, columns: int) -> list[str]:
     """A table; the text of a row and the rows inside it stand indented below its line."""
+    rows = [shortened(row) for row in rows]
     names = table_columns(rows)
     cells = [[cell(row.get(name)) for name in names] for row in rows]
     widths = []
@@ -101,6 +104,17 @@ def table_lines(rows: Rows, columns: int) -> list[str]:
             if text.strip():
                 lines.append(wrapped(text, columns, "    "))
     return lines
+
+
+def shortened(row: dict[str, Any]) -> dict[str, Any]:
+    """A hit as it fits into a line: days instead of times; `--json` has the rest."""
+    if "score" not in row or "at" not in row:
+        return row
+    short = {name: value for name, value in row.items() if name not in LONG_FIELDS_OF_HITS}
+    for name in ("at", "superseded_at"):
+        if name in short:
+            short[name] = short[name][:LENGTH_OF_DAY]
+    return short
 
 
 def table_columns(rows: Rows) -> list[str]:

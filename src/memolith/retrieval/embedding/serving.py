@@ -1,12 +1,13 @@
 """Which model serves the search by meaning, and the making of vectors for what waits."""
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from memolith.ports.clock import Clock
 from memolith.ports.embedder import Embedder
 from memolith.ports.store import Store
 from memolith.ports.vectors import Meaning, Vectors
-from memolith.retrieval.embedding.worker import EmbedWorker
+from memolith.retrieval.embedding.worker import EmbedWorker, nothing_follows
 
 NO_BUDGET_S = 3600.0
 
@@ -41,12 +42,15 @@ class Embeddings:
         clock: Clock,
         embedder: Embedder | None,
         builtin: Embedder,
+        follow_up: Callable[[Store, str, Sequence[str]], None] = nothing_follows,
     ) -> None:
+        """`follow_up` is told the items of a tenant that have got their vectors."""
         self.embedder = embedder
         self.stage = stage
         self._store = store
         self._clock = clock
         self._builtin = builtin
+        self._follow_up = follow_up
         self._is_complete = False
         """Whether everything was embedded by the chosen model when we last looked."""
         self._has_queued = False
@@ -62,7 +66,7 @@ class Embeddings:
         """Make vectors of what waits in another store."""
         if self.embedder is None:
             return 0
-        worker = EmbedWorker(store, self.embedder, self._clock, self.stage.row)
+        worker = EmbedWorker(store, self.embedder, self._clock, self.stage.row, self._follow_up)
         return worker.drain(tenant, budget_s)
 
     def meaning(self) -> Meaning | None:

@@ -420,6 +420,19 @@ select id as ref, item as item_row, ordinal, block, text, at, speaker, locator,
 from passage
 where tenant = %(tenant)s;
 
+-- name: passages_with_other_letters
+-- The references of the next passages whose text, title or speaker has letters beyond ASCII.
+select p.id as ref
+from passage p
+join item i on i.tenant = p.tenant and i.row = p.item
+where p.tenant = %(tenant)s and p.id > %(after)s and (
+    octet_length(p.text) > length(p.text)
+    or octet_length(i.title) > length(i.title)
+    or octet_length(p.speaker) > length(p.speaker)
+)
+order by p.id
+limit %(limit)s;
+
 -- name: text_sizes
 -- The first passage of several items, and how many characters and bytes of text they have.
 with i as materialized (
@@ -593,6 +606,35 @@ delete from link
 where tenant = %(tenant)s and id = %(id)s;
 
 -- ======== How often items were read ========
+
+-- name: superseded
+-- Which of these items were replaced by a newer one, by which and when; of several the newest comes last.
+-- Both must still be seen by the same people, and the newer one must be there.
+select m.item, m.successor, m.at
+from superseded m
+join item i on i.tenant = m.tenant and i.id = m.item
+join item s on s.tenant = m.tenant and s.id = m.successor
+where m.tenant = %(tenant)s
+    and m.item = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)))
+    and s.forgotten = 0
+    and s.kind = i.kind
+    and s.owner = i.owner
+    and s.audience = i.audience
+    and s.project is not distinct from i.project
+    and coalesce(s.attributes::jsonb ->> 'expires_at', '~') collate "C" > %(now)s
+order by m.item, m.at, m.successor;
+
+-- name: put_superseded
+-- Mark an item as replaced by a newer one.
+insert into superseded (tenant, item, successor, at)
+values (%(tenant)s, %(item)s, %(successor)s, %(at)s)
+on conflict (tenant, item, successor) do update
+set at = excluded.at;
+
+-- name: delete_superseded
+-- Remove the marks of an item whose text has changed or is gone, on either side.
+delete from superseded
+where tenant = %(tenant)s and (item = %(item)s or successor = %(item)s);
 
 -- name: accesses
 -- How often and when last these items were read.
@@ -959,6 +1001,12 @@ update outbox
 set status = %(status)s, due = %(due)s, error = %(error)s
 where tenant = %(tenant)s and seq = %(seq)s and consumer = %(consumer)s;
 
+-- name: release_job
+-- Give a leased job back: it is due at once, and this was no try.
+update outbox
+set status = 'pending', attempts = attempts - 1, due = ''
+where tenant = %(tenant)s and seq = %(seq)s and consumer = %(consumer)s;
+
 -- name: delete_job
 -- Remove a job that is done.
 delete from outbox
@@ -991,6 +1039,12 @@ from (select 1 from outbox where tenant = %(tenant)s and consumer = %(consumer)s
 -- How many jobs of all tenants wait, counted up to a limit.
 select count(*) as jobs
 from (select 1 from outbox where consumer = %(consumer)s limit %(limit)s) w;
+
+-- name: count_leased
+-- How many jobs of a tenant somebody has leased and not settled yet.
+select count(*) as jobs
+from outbox
+where tenant = %(tenant)s and consumer = %(consumer)s and status = 'leased' and due > %(now)s;
 
 -- name: outbox_errors
 -- Why jobs were given up, newest first.
@@ -1128,6 +1182,10 @@ delete from sketch;
 -- Remove the passages of all tenants.
 delete from passage;
 
+-- name: delete_all_superseded
+-- Remove the marks of replaced items of all tenants; the rebuild compares again.
+delete from superseded;
+
 -- name: delete_all_links
 -- Remove the links of all tenants.
 delete from link;
@@ -1255,6 +1313,11 @@ where tenant = %(tenant)s;
 -- name: purge_access
 -- Remove a tenant that has moved away from the table access.
 delete from access
+where tenant = %(tenant)s;
+
+-- name: purge_superseded
+-- Remove a tenant that has moved away from the table superseded.
+delete from superseded
 where tenant = %(tenant)s;
 
 -- name: purge_answer

@@ -18,6 +18,7 @@ from memolith.storage.postgres.tenant_homes import TenantHomes
 from memolith.storage.postgres.tenant_move import TenantMove, purge_tenant
 from memolith.storage.postgres.writer import PostgresWriter
 from memolith.storage.tenant_facts import TenantFacts
+from memolith.storage.terms import TERMS_VERSION
 
 LISTEN_TIMEOUT_S = 1.0
 """How often a listener looks whether it should stop."""
@@ -58,7 +59,19 @@ class PostgresStore:
             on_failure.callback(self._connections.close)
             with self.owning() as db:
                 migrate(db)
+            self._renew_text_index()
             on_failure.pop_all()
+
+    def _renew_text_index(self) -> None:
+        """Once after an update of the program, bring the text index up to its terms."""
+        with self.reading(None) as rows:
+            versions = rows.statements.row("versions")
+            assert versions is not None, "the statement always has one row"
+            if rows.terms_version() == TERMS_VERSION or versions.replica:
+                return
+        with self.writing(None) as writer:
+            writer.statements.do("lock_migrations")
+            writer.renew_text_index()
 
     # Transactions
 

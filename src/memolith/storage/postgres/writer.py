@@ -31,6 +31,7 @@ PURGED_TABLES = (
     "purge_outbox_done",
     "purge_access",
     "purge_setting",
+    "purge_superseded",
     "purge_answer",
 )
 """The statements that remove a tenant which has moved away."""

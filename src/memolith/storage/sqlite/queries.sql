@@ -375,6 +375,27 @@ select id as ref, item as item_row, ordinal, block, text, at, speaker, locator,
 from passage
 where tenant = :tenant;
 
+-- name: passages_after
+-- The references of the next passages of a tenant.
+select id as ref
+from passage not indexed
+where id > :after and tenant = :tenant
+order by id
+limit :limit;
+
+-- name: passages_with_other_letters
+-- The references of the next passages whose text, title or speaker has letters beyond ASCII.
+select p.id as ref
+from passage p not indexed
+join item i on i.row = p.item
+where p.id > :after and p.tenant = :tenant and (
+    octet_length(p.text) > length(p.text)
+    or octet_length(i.title) > length(i.title)
+    or octet_length(p.speaker) > length(p.speaker)
+)
+order by p.id
+limit :limit;
+
 -- name: text_sizes
 -- The first passage of several items, and how many characters and bytes of text they have.
 with i as materialized (
@@ -548,6 +569,35 @@ where tenant = :tenant and id = :id;
 
 
 -- ======== How often items were read ========
+
+-- name: superseded
+-- Which of these items were replaced by a newer one, by which and when; of several the newest comes last.
+-- Both must still be seen by the same people, and the newer one must be there.
+select m.item, m.successor, m.at
+from superseded m
+join item i on i.tenant = m.tenant and i.id = m.item
+join item s on s.tenant = m.tenant and s.id = m.successor
+where m.tenant = :tenant
+    and m.item in (select value from json_each(:ids))
+    and s.forgotten = 0
+    and s.kind = i.kind
+    and s.owner = i.owner
+    and s.audience = i.audience
+    and s.project is i.project
+    and coalesce(s.attributes ->> 'expires_at', '~') > :now
+order by m.item, m.at, m.successor;
+
+-- name: put_superseded
+-- Mark an item as replaced by a newer one.
+insert into superseded (tenant, item, successor, at)
+values (:tenant, :item, :successor, :at)
+on conflict (tenant, item, successor) do update
+set at = excluded.at;
+
+-- name: delete_superseded
+-- Remove the marks of an item whose text has changed or is gone, on either side.
+delete from superseded
+where tenant = :tenant and (item = :item or successor = :item);
 
 -- name: accesses
 -- How often and when last these items were read.
@@ -862,6 +912,12 @@ update outbox
 set status = :status, due = :due, error = :error
 where tenant = :tenant and seq = :seq and consumer = :consumer;
 
+-- name: release_job
+-- Give a leased job back: it is due at once, and this was no try.
+update outbox
+set status = 'pending', attempts = attempts - 1, due = ''
+where tenant = :tenant and seq = :seq and consumer = :consumer;
+
 -- name: delete_job
 -- Remove a job that is done.
 delete from outbox
@@ -894,6 +950,12 @@ from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit
 -- How many jobs of all tenants wait, counted up to a limit.
 select count(*) as jobs
 from (select 1 from outbox where consumer = :consumer limit :limit) w;
+
+-- name: count_leased
+-- How many jobs of a tenant somebody has leased and not settled yet.
+select count(*) as jobs
+from outbox
+where tenant = :tenant and consumer = :consumer and status = 'leased' and due > :now;
 
 -- name: outbox_errors
 -- Why jobs were given up, newest first.
@@ -1031,6 +1093,10 @@ delete from sketch;
 -- name: delete_all_passages
 -- Remove the passages of all tenants.
 delete from passage;
+
+-- name: delete_all_superseded
+-- Remove the marks of replaced items of all tenants; the rebuild compares again.
+delete from superseded;
 
 -- name: delete_all_links
 -- Remove the links of all tenants.

@@ -16,6 +16,7 @@ from memolith.storage.sqlite.statements import SqliteStatements
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 from memolith.storage.sqlite.writer import LAST_ERASED, SqliteWriter
 from memolith.storage.tenant_facts import TenantFacts
+from memolith.storage.terms import TERMS_VERSION
 
 SHRED_ATTEMPTS = 20
 """How often `shred` begins anew because somebody wrote in between."""
@@ -50,6 +51,15 @@ class SqliteStore:
             with self._connections.borrow() as db:
                 migrate(db)
             self._connections.remember_file()
+        self._renew_text_index()
+
+    def _renew_text_index(self) -> None:
+        """Once after an update of the program, bring the text index up to its terms."""
+        with self.reading(None) as rows:
+            is_current = rows.terms_version() == TERMS_VERSION
+        if not is_current:
+            with self.writing(None) as writer:
+                writer.renew_text_index()
 
     @contextmanager
     def reading(self, tenant: str | None) -> Iterator[SqliteSlotReader]:

@@ -44,14 +44,20 @@ def fetch_result(
     item, blocks = call.engine.reading.read(call.caller, bare_id(id))
     call.engine.reading.note_access(call.caller, item.id)
     text = text_with_speakers(blocks)
+    marks = call.engine.reading.superseded(call.caller, [item.id])
+    metadata = {
+        "kind": item.kind,
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
+        "tags": ", ".join(item.tags),
+    }
+    if item.id in marks:
+        metadata["superseded_at"] = marks[item.id].at
+        metadata["superseded_by"] = marks[item.id].by
     return {
         "id": item.id,
         "title": item.title or text[:MAX_TITLE_LENGTH],
         "text": text,
         "url": ITEM_ADDRESS + item.id,
-        "metadata": {
-            "kind": item.kind,
-            "created_at": item.created_at,
-            "tags": ", ".join(item.tags),
-        },
+        "metadata": metadata,
     }

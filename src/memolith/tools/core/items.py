@@ -12,7 +12,13 @@ from memolith.tools.call import Call
 from memolith.tools.core.dialect import core
 from memolith.tools.core.models import Fetched, ItemHistory, Overview, Remembered, WholeItem
 from memolith.tools.core.views import event_body, item_body
-from memolith.tools.results import ChangedItem, changed_item, text_with_speakers
+from memolith.tools.results import (
+    ChangedItem,
+    changed_item,
+    conflicts_with,
+    replaced,
+    text_with_speakers,
+)
 
 RECENT_ITEMS = 5
 
@@ -38,11 +44,13 @@ def remember(
         attributes=metadata or {},
         project=project,
     )
+    conflicts = conflicts_with(call, draft)
     written = call.engine.writing.remember(call.caller, draft)
     return {
         "id": written.item.id,
         "redactions": dict(written.redactions),
         "similar": [similar.id for similar in written.similar if call.may_read],
+        "conflicts": conflicts,
     }
 
 
@@ -54,10 +62,17 @@ def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_lengt
     missing = sorted(set(wanted) - {item.id for item, _ in found})
     if not found:
         raise NotFound("None of these items is there.", field="ids", id=missing[0])
+    marks = call.engine.reading.superseded(call.caller, [item.id for item, _ in found])
     items: list[WholeItem] = []
     for item, blocks in found:
         call.engine.reading.note_access(call.caller, item.id)
-        items.append({**item_body(item), "content": text_with_speakers(blocks)})
+        items.append(
+            {
+                **item_body(item),
+                "content": text_with_speakers(blocks),
+                **replaced(marks.get(item.id)),
+            }
+        )
     return {"items": items, "warnings": [f"not found: {id}" for id in missing]}
 
 

@@ -7,7 +7,8 @@ client's tool list.
 from typing import Annotated, NotRequired, TypedDict
 
 from memolith.domain.attributes import Json
-from memolith.tools.result_schema import AN_OBJECT, OBJECTS
+from memolith.tools.result_schema import A_LIST, AN_OBJECT, OBJECTS
+from memolith.tools.results import ConflictBody, Dated, Replaced
 
 
 class Remembered(TypedDict):
@@ -16,9 +17,10 @@ class Remembered(TypedDict):
     id: str
     redactions: Annotated[dict[str, int], AN_OBJECT]
     similar: list[str]
+    conflicts: Annotated[list[ConflictBody], A_LIST]
 
 
-class RecallHit(TypedDict):
+class RecallHit(Dated):
     """One hit of `recall`."""
 
     id: str
@@ -39,7 +41,7 @@ class Recalled(TypedDict):
     warnings: NotRequired[list[str]]
 
 
-class Citation(TypedDict):
+class Citation(Dated):
     """Where a passage of `context` comes from."""
 
     number: int
@@ -53,7 +55,7 @@ class PackedContext(TypedDict):
     """The result of `context`."""
 
     text: str
-    citations: Annotated[list[Citation], OBJECTS]
+    citations: Annotated[list[Citation], A_LIST]
     tokens: int
     warnings: NotRequired[list[str]]
 
@@ -73,7 +75,7 @@ class ItemBody(TypedDict):
     metadata: NotRequired[dict[str, Json]]
 
 
-class WholeItem(ItemBody):
+class WholeItem(ItemBody, Replaced):
     """An item with its text."""
 
     content: str
@@ -112,7 +114,7 @@ class Explored(TypedDict):
     """The result of `explore`."""
 
     items: Annotated[list[Neighbour], OBJECTS]
-    links: Annotated[list[LinkBody], OBJECTS]
+    links: Annotated[list[LinkBody], A_LIST]
     warnings: NotRequired[list[str]]
 
 
@@ -146,5 +148,5 @@ class Overview(TypedDict):
     """The result of `overview`."""
 
     counts: Annotated[dict[str, int], AN_OBJECT]
-    recent: Annotated[list[ItemBody], OBJECTS]
+    recent: Annotated[list[ItemBody], A_LIST]
     health: Annotated[dict[str, str], AN_OBJECT]

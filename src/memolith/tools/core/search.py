@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from memolith.domain.items import KINDS
+from memolith.domain.items import KINDS, Superseded
 from memolith.domain.queries import Filter, Hit, Query
 from memolith.engine.context import cite
 from memolith.engine.graph.walking import Traversal
@@ -22,7 +22,7 @@ from memolith.tools.core.models import (
     RecallHit,
 )
 from memolith.tools.core.views import item_body, link_body
-from memolith.tools.results import text_with_speakers
+from memolith.tools.results import replaced, text_with_speakers
 
 MAX_LINKED_HITS = 20
 MAX_LINKED_TEXT_LENGTH = 500
@@ -63,7 +63,8 @@ def recall(
         call.caller,
         Query(text=query, filter=chosen, mode=mode, limit=limit, offset=offset, as_of=as_of),
     )
-    hits = [_hit_body(hit) for hit in found.hits]
+    marks = call.engine.reading.superseded(call.caller, [hit.item.id for hit in found.hits])
+    hits = [_hit_body(hit, marks.get(hit.item.id)) for hit in found.hits]
     if depth:
         hits.extend(_linked_hits(call, found.hits, depth))
     return {"hits": hits, "total": found.total, "warnings": list(found.warnings)}
@@ -83,6 +84,9 @@ def context(
         kinds=_known_kinds(kinds), projects=(project,) if project else (), forgotten=False
     )
     pack = call.engine.context.pack(call.caller, query, budget_tokens, chosen)
+    marks = call.engine.reading.superseded(
+        call.caller, [citation.id for citation in pack.citations]
+    )
     return {
         "text": pack.text,
         "citations": [
@@ -92,6 +96,9 @@ def context(
                 "title": citation.title,
                 "cite": citation.cite,
                 "score": citation.score,
+                "at": citation.at,
+                "updated_at": citation.updated_at,
+                **replaced(marks.get(citation.id)),
             }
             for citation in pack.citations
         ],
@@ -147,7 +154,7 @@ def _known_kinds(kinds: list[str] | None) -> tuple[str, ...]:
     return tuple(kinds or ())
 
 
-def _hit_body(hit: Hit) -> RecallHit:
+def _hit_body(hit: Hit, mark: Superseded | None) -> RecallHit:
     return {
         "id": hit.item.id,
         "kind": hit.item.kind,
@@ -157,6 +164,9 @@ def _hit_body(hit: Hit) -> RecallHit:
         "strength": hit.strength,
         "reasons": dict(hit.reasons),
         "cite": cite(hit),
+        "at": hit.passage.at,
+        "updated_at": hit.item.updated_at,
+        **replaced(mark),
     }
 
 
@@ -181,6 +191,7 @@ def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[RecallHit]
     ids = sorted(best, key=lambda id: (-best[id].score, id))[:MAX_LINKED_HITS]
     if not ids:
         return []
+    marks = call.engine.reading.superseded(call.caller, ids)
     bodies: list[RecallHit] = []
     for item, blocks in call.engine.reading.read_many(call.caller, ids):
         first_text = blocks[0].text if blocks else ""
@@ -194,6 +205,9 @@ def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[RecallHit]
                 "strength": "weak",
                 "reasons": {"links": -best[item.id].minus_steps},
                 "cite": "",
+                "at": item.created_at,
+                "updated_at": item.updated_at,
+                **replaced(marks.get(item.id)),
             }
         )
     return bodies

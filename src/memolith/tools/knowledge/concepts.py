@@ -24,6 +24,7 @@ from memolith.tools.knowledge.places import (
     normalized_places,
 )
 from memolith.tools.resources import Resource, Resources
+from memolith.tools.results import conflicts_with
 from memolith.tools.schema import Body
 from memolith.tools.warnings import warn_of_similar
 
@@ -53,8 +54,9 @@ def create_concept(
         audience=Audience.ORG,
         attributes={**given_places, **certainty_attributes(certainty_score)},
     )
+    conflicts = conflicts_with(call, draft)
     written = call.engine.writing.remember(call.caller, draft)
-    return _written(call, "Created", written)
+    return {**_written(call, "Created", written), "conflicts": conflicts}
 
 
 @knowledge.tool(read_only=True, example={"concept_id": "herd"})

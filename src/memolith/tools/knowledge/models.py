@@ -4,6 +4,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from memolith.domain.attributes import Json
 from memolith.tools.result_schema import AN_OBJECT, Published
+from memolith.tools.results import ConflictBody
 
 NullableText = Annotated[str | None, Published({"anyOf": [{"type": "string"}, {"type": "null"}]})]
 NullableJson = Annotated[Json, Published({"anyOf": [{"type": "string"}, {"type": "null"}]})]
@@ -44,6 +45,7 @@ class ConceptWritten(TypedDict):
     concept_id: str
     message: str
     redactions: NotRequired[dict[str, int]]
+    conflicts: NotRequired[list[ConflictBody]]
     warnings: NotRequired[list[str]]
 
 
@@ -89,6 +91,9 @@ class ConceptRow(TypedDict, total=False):
     subtopic: NullableJson
     certainty_score: float
     created_at: str
+    updated_at: str
+    superseded_at: str
+    superseded_by: str
     relationship_type: str
     direction: str
     strength: float

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from memolith.domain.queries import Filter, Query
+from memolith.domain.items import Superseded
+from memolith.domain.queries import Filter, Hit, Query
 from memolith.errors import InvalidInput
 from memolith.tools.call import Call
 from memolith.tools.knowledge.arguments import (
@@ -41,17 +42,8 @@ def search_concepts_semantic(
             per_item=True,
         ),
     )
-    results: list[ConceptRow] = [
-        {
-            "concept_id": hit.item.id,
-            "name": hit.item.title,
-            "area": hit.item.attributes.get("area"),
-            "topic": hit.item.attributes.get("topic"),
-            "certainty_score": call.engine.concepts.certainty(hit.item),
-            "similarity": round(hit.score, 4),
-        }
-        for hit in found.hits
-    ]
+    marks = call.engine.reading.superseded(call.caller, [hit.item.id for hit in found.hits])
+    results = [_found_row(call, hit, marks.get(hit.item.id)) for hit in found.hits]
     return {
         "success": True,
         "message": "Found",
@@ -168,3 +160,20 @@ def _area_count(name: str, topics: dict[str, Counter[str]]) -> AreaCount:
             for topic, subtopics in sorted(topics.items())
         ],
     }
+
+
+def _found_row(call: Call, hit: Hit, mark: Superseded | None) -> ConceptRow:
+    row: ConceptRow = {
+        "concept_id": hit.item.id,
+        "name": hit.item.title,
+        "area": hit.item.attributes.get("area"),
+        "topic": hit.item.attributes.get("topic"),
+        "certainty_score": call.engine.concepts.certainty(hit.item),
+        "similarity": round(hit.score, 4),
+        "created_at": hit.item.created_at,
+        "updated_at": hit.item.updated_at,
+    }
+    if mark is not None:
+        row["superseded_at"] = mark.at
+        row["superseded_by"] = mark.by
+    return row

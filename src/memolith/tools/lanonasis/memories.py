@@ -49,6 +49,7 @@ from memolith.tools.lanonasis.views import (
     scored_memories,
 )
 from memolith.tools.lookup import find_item
+from memolith.tools.results import conflicts_with
 
 SortField = Literal["created_at", "updated_at", "title", "access_count", "last_accessed"]
 SORTED_BY_ACCESS = ("access_count", "last_accessed")
@@ -88,8 +89,13 @@ def create_memory(
         message=f"You have {max_memories:,} memories, which is all that max_memories allows; "
         "delete some first.",
     )
+    conflicts = conflicts_with(call, draft)
     written = call.engine.writing.remember(call.caller, draft, quota)
-    return {**memory_body(call, written.item.id), "redactions": dict(written.redactions)}
+    return {
+        **memory_body(call, written.item.id),
+        "redactions": dict(written.redactions),
+        "conflicts": conflicts,
+    }
 
 
 @lanonasis.tool(read_only=True, example={"memory_id": "one"})

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from memolith.domain.attributes import Json
 from memolith.tools.lanonasis.memory_types import MemoryStatus, MemoryType
 from memolith.tools.result_schema import AN_OBJECT, ANYTHING, OBJECTS, Published, names_of
+from memolith.tools.results import ConflictBody, Replaced
 
 ServiceState = Literal["healthy", "unhealthy"]
 ServerState = Literal["healthy", "degraded", "unhealthy"]
@@ -14,7 +15,7 @@ PublishedState = Annotated[ServiceState, names_of(ServiceState)]
 PlainObject = Annotated[dict[str, Json], AN_OBJECT]
 
 
-class MemoryBody(TypedDict):
+class MemoryBody(Replaced):
     """A memory."""
 
     id: str
@@ -33,6 +34,7 @@ class MemoryBody(TypedDict):
     access_count: int
     last_accessed: NotRequired[str | None]
     redactions: NotRequired[Annotated[dict[str, int], Published({"type": ["object", "null"]})]]
+    conflicts: NotRequired[list[ConflictBody]]
 
 
 class ScoredMemory(MemoryBody):

@@ -9,7 +9,7 @@ from memolith.tools.arguments import JsonObject
 from memolith.tools.call import Call
 from memolith.tools.lanonasis.memory_types import memory_status_of, memory_type_of
 from memolith.tools.lanonasis.models import MemoryBody, ScoredMemory
-from memolith.tools.results import text_with_speakers
+from memolith.tools.results import replaced, text_with_speakers
 
 OWN_ATTRIBUTES = ("topic_id", "summary", "metadata")
 """Attributes with a place of their own in a memory; the others are shown as metadata."""
@@ -20,10 +20,12 @@ def memory_bodies(call: Call, ids: Sequence[str]) -> list[MemoryBody]:
     """The memories as they are now, deleted or not, in the order of the ids."""
     found = call.engine.reading.read_many(call.caller, ids, forgotten=True)
     accesses = call.engine.reading.accesses(call.caller, ids)
-    bodies = []
+    marks = call.engine.reading.superseded(call.caller, ids)
+    bodies: list[MemoryBody] = []
     for item, blocks in found:
         count, last_accessed = accesses.get(item.id, (0, None))
-        bodies.append(_memory_body(item, blocks, count, last_accessed))
+        body = _memory_body(item, blocks, count, last_accessed)
+        bodies.append({**body, **replaced(marks.get(item.id))})
     return bodies
 
 

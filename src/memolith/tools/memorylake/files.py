@@ -109,6 +109,8 @@ def _found_file(hit: Hit) -> FoundFile:
         "cite": cite(hit),
         "text": hit.passage.text[:MAX_FOUND_TEXT_LENGTH],
         "score": hit.score,
+        "created_at": hit.item.created_at,
+        "updated_at": hit.item.updated_at,
     }
 
 

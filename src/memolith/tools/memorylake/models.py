@@ -45,6 +45,8 @@ class FoundFile(TypedDict):
     cite: str
     text: str
     score: float
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
 
 
 class FoundFiles(TypedDict):

@@ -104,6 +104,7 @@ def _search_result(hit: Hit) -> SearchResult:
         "metadata": {
             **hit.passage.attributes,
             "role": hit.passage.speaker or "user",
+            "updated_at": hit.item.updated_at,
             "context": context,
         },
     }

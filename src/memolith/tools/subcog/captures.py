@@ -15,7 +15,7 @@ from memolith.engine.validation import seconds
 from memolith.errors import InvalidInput
 from memolith.tools.arguments import SearchMode, without_empty
 from memolith.tools.call import Call
-from memolith.tools.results import text_with_speakers
+from memolith.tools.results import conflicts_with, text_with_speakers
 from memolith.tools.subcog.dialect import Domain, placement, repository_around, subcog
 from memolith.tools.subcog.models import (
     Captured,
@@ -82,11 +82,13 @@ def subcog_capture(
         namespace=namespace,
         ttl_s=0 if ttl == FOREVER else seconds("ttl", ttl),
     )
+    conflicts = conflicts_with(call, draft)
     written = call.engine.writing.remember(call.caller, draft)
     return {
         "id": written.item.id,
         "urn": memory_urn(written.item),
         "redactions": dict(written.redactions),
+        "conflicts": conflicts,
         "warnings": warn_of_similar(call, written.similar),
     }
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from memolith.domain.attributes import Json
 from memolith.tools.result_schema import AN_OBJECT, Published, names_of, result_schema
+from memolith.tools.results import ConflictBody, Replaced
 
 NullableText = Annotated[Json, Published({"type": ["string", "null"]})]
 
@@ -14,10 +15,11 @@ class Captured(TypedDict):
     id: str
     urn: str
     redactions: NotRequired[dict[str, int]]
+    conflicts: NotRequired[list[ConflictBody]]
     warnings: NotRequired[list[str]]
 
 
-class MemoryRow(TypedDict):
+class MemoryRow(Replaced):
     """A memory in a list; how much it shows depends on the detail asked for."""
 
     id: str
@@ -25,11 +27,13 @@ class MemoryRow(TypedDict):
     uri: str
     namespace: str
     tags: list[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
     content: NotRequired[str | None]
     score: NotRequired[float | None]
 
 
-class WholeMemory(TypedDict):
+class WholeMemory(Replaced):
     """One whole memory."""
 
     id: str

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memolith.domain.items import Item
+from memolith.domain.items import Item, Superseded
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
 from memolith.engine.filter_language import parse
 from memolith.errors import NotFound
 from memolith.tools.call import Call
 from memolith.tools.lookup import find_item
-from memolith.tools.results import text_with_speakers
+from memolith.tools.results import replaced, text_with_speakers
 from memolith.tools.subcog.models import MemoryRow, WholeMemory
 from memolith.tools.subcog.namespaces import (
     FOUND_STATUSES,
@@ -83,17 +83,19 @@ def memory_uri(item: Item) -> str:
 def light_rows(call: Call, ids: Sequence[str]) -> list[MemoryRow]:
     """The memories without their text, deleted or not."""
     found = call.engine.reading.read_many(call.caller, ids, forgotten=True)
-    return [_light_row(item) for item, _ in found]
+    marks = call.engine.reading.superseded(call.caller, ids)
+    return [_light_row(item, marks.get(item.id)) for item, _ in found]
 
 
 def medium_rows(call: Call, ids: Sequence[str]) -> list[MemoryRow]:
     """The memories with the beginning of their text, deleted or not."""
+    marks = call.engine.reading.superseded(call.caller, ids)
     rows = []
     for item, blocks in call.engine.reading.read_many(call.caller, ids, forgotten=True):
         text = text_with_speakers(blocks)
         if len(text) > MEDIUM_TEXT_LENGTH:
             text = text[:MEDIUM_TEXT_LENGTH] + "…"
-        row = _light_row(item)
+        row = _light_row(item, marks.get(item.id))
         row["content"] = text
         rows.append(row)
     return rows
@@ -102,20 +104,27 @@ def medium_rows(call: Call, ids: Sequence[str]) -> list[MemoryRow]:
 def whole_memories(call: Call, ids: Sequence[str]) -> list[WholeMemory]:
     """The memories with all that is known of them, deleted or not."""
     found = call.engine.reading.read_many(call.caller, ids, forgotten=True)
-    return [_whole_memory(item, blocks) for item, blocks in found]
+    marks = call.engine.reading.superseded(call.caller, ids)
+    return [_whole_memory(item, blocks, marks.get(item.id)) for item, blocks in found]
 
 
-def _light_row(item: Item) -> MemoryRow:
-    return {
+def _light_row(item: Item, mark: Superseded | None) -> MemoryRow:
+    row: MemoryRow = {
         "id": item.id,
         "urn": memory_urn(item),
         "uri": memory_uri(item),
         "tags": list(item.tags),
         "namespace": namespace_of(item.namespace),
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
     }
+    if mark is not None:
+        row["superseded_at"] = mark.at
+        row["superseded_by"] = mark.by
+    return row
 
 
-def _whole_memory(item: Item, blocks: list[Block]) -> WholeMemory:
+def _whole_memory(item: Item, blocks: list[Block], mark: Superseded | None) -> WholeMemory:
     return {
         "id": item.id,
         "urn": memory_urn(item),
@@ -132,4 +141,5 @@ def _whole_memory(item: Item, blocks: list[Block]) -> WholeMemory:
         "branch": item.attributes.get("branch"),
         "context": item.attributes.get("context"),
         "expires_at": item.attributes.get("expires_at"),
+        **replaced(mark),
     }
