@@ -11,7 +11,7 @@ from memolith.retrieval.embedding.network import Network, verify
 from memolith.retrieval.embedding.wordpiece import WordPiece
 
 JUDGE_FILE = "judge.onnx"
-JUDGE_DIGEST = "c63e32341c6057c7d63e7f036dd306a1c857d27dabd71b83447157862e52453d"
+JUDGE_DIGEST = "0959675691bf64ee64fa69370cbf1d4ff9c244bd9a7cfb27c28b78b533ca4be6"
 
 MAX_QUESTION_TOKENS = 64
 MAX_PASSAGE_TOKENS = 140

@@ -17,7 +17,7 @@ from memolith.retrieval.embedding.wordpiece import UNKNOWN, WordPiece, share
 
 MODEL_FOLDER = Path(__file__).parent / "model"
 MODEL_FILE = "embedder.onnx"
-MODEL_DIGEST = "92e59869aea092949a05a2c4644d2862790efb76c69afb8c8177d9ff605cffe3"
+MODEL_DIGEST = "6ad2a91498548220cd6504820e8375c7e9dc09addeeb363612077eedc9134350"
 VOCAB_FILE = "vocab.txt"
 VOCAB_DIGEST = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 
