@@ -75,6 +75,15 @@ def test_a_repeated_write_is_told_the_same(smart: App) -> None:
     assert write(smart, "remember", NEW, idempotency_key="k") == first
 
 
+@pytest.mark.parametrize("erased", ["old", "new"])
+def test_an_erase_leaves_no_answer_that_tells_what_differed(smart: App, erased: str) -> None:
+    old = write(smart, "remember", OLD)["id"]
+    new = write(smart, "remember", NEW, idempotency_key="k")["id"]
+    smart.engine.writing.erase(ME, {"old": old, "new": new}[erased])
+    with smart.store.reading(ME.tenant) as rows:
+        assert [answer.body for answer in rows.answers(ME.tenant)] == [""]
+
+
 def test_hits_of_recall_have_dates_and_tell_what_is_superseded(
     smart: App, changed: dict[str, str]
 ) -> None:

@@ -38,6 +38,7 @@ from training.sources.pair import Builder
 BUILDERS: dict[str, Builder] = {
     "notes": notes.build,
     "changes": notes.build_changes,
+    "turns": notes.build_turns,
     "friendsqa": friendsqa.build,
     "qmsum": qmsum.build,
     "irc": irc.build,

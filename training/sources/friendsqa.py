@@ -13,6 +13,7 @@ from training.sources.text import Bm25, detokenised
 FILES = ("dat/friendsqa_dev.json", "dat/friendsqa_tst.json")
 MAX_ANSWERS = 3
 NEGATIVES = 5
+MIN_TURN_WORDS = 6
 
 
 def build(repository: Repository) -> Iterator[Pair]:
@@ -26,6 +27,8 @@ def build(repository: Repository) -> Iterator[Pair]:
 def _scene_pairs(paragraph: dict[str, Any]) -> Iterator[Pair]:
     turns = [_turn(utterance) for utterance in paragraph["utterances:"]]
     search = Bm25(turns)
+    # Short scenes share few words with a question; what says something will do as well.
+    spoken = [number for number, turn in enumerate(turns) if len(turn.split()) > MIN_TURN_WORDS]
     for asked in paragraph["qas"]:
         numbers = {answer["utterance_id"] for answer in asked["answers"]}
         right = sorted(number for number in numbers if 0 <= number < len(turns))[:MAX_ANSWERS]
@@ -34,6 +37,7 @@ def _scene_pairs(paragraph: dict[str, Any]) -> Iterator[Pair]:
         question = detokenised(asked["question"])
         near = {number + step for number in right for step in (-1, 0, 1)}
         wrong = search.best(question, NEGATIVES, skip=near)
+        wrong += [n for n in spoken if n not in near and n not in wrong][: NEGATIVES - len(wrong)]
         yield Pair(
             question,
             tuple(turns[number] for number in right),

@@ -30,7 +30,7 @@ def build(repository: Repository) -> Iterator[Pair]:
 def _answers(repository: Repository, path: str) -> Iterator[AskedPassage]:
     document = ElementTree.fromstring(repository.text(path))
     for pair in document.iter("QAPair"):
-        question = detokenised(pair.findtext("Question") or "")
+        question = detokenised(pair.findtext("Question") or "").replace("is (are)", "is")
         answer = _without_question(tidy(pair.findtext("Answer") or ""))
         if len(answer) > 60:
             yield AskedPassage(question, _beginning(answer))

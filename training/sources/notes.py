@@ -1,4 +1,4 @@
-"""Short notes and facts that change, filled from templates written for this project."""
+"""Notes, facts that change and turns of talk, from templates written for this project."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from training.sources.pair import Pair
 from training.sources.repository import Repository
@@ -13,11 +14,21 @@ from training.sources.repository import Repository
 SEED = 20
 FILLINGS_PER_FACT = 45
 FILLINGS_PER_CHANGE = 70
+FILLINGS_PER_TURN = 60
 NEGATIVES = 4
 SHARE_WITH_DATE = 0.25
 
 Filling = dict[str, str]
 Values = Mapping[str, Sequence[str]]
+
+OPENINGS = (
+    "Hey, how are things?",
+    "It's been ages! What's new with you?",
+    "You look different today. Did something happen?",
+    "So, tell me, how was your week?",
+    "Sorry I missed your call. What's up?",
+    "We were just talking about you!",
+)
 
 _PLACE = re.compile(r"\{([a-z]+)(\d?)\}")
 
@@ -73,14 +84,19 @@ def _fillings(questions: Sequence[str]) -> int:
 
 def places(templates: Sequence[str]) -> list[str]:
     """The names in braces, each once."""
-    return list(dict.fromkeys(a + b for text in templates for a, b in _PLACE.findall(text)))
+    return list(dict.fromkeys(name for text in templates for name in _places_of(text)))
+
+
+@lru_cache(maxsize=4096)
+def _places_of(template: str) -> tuple[str, ...]:
+    return tuple(name + number for name, number in _PLACE.findall(template))
 
 
 def fill_places(templates: Sequence[str], values: Values, chance: random.Random) -> Filling:
-    """A value for every name in braces; `person2` differs from `person`."""
+    """A value for every name in braces; `person2` and `person3` are others than `person`."""
     filling: Filling = {}
     for name in places(templates):
-        free = [value for value in values[name.rstrip("2")] if value not in filling.values()]
+        free = [value for value in values[name.rstrip("23")] if value not in filling.values()]
         filling[name] = chance.choice(free)
     # A value may itself name a place: "the office in {city}".
     city = chance.choice(values["city"])
@@ -148,3 +164,38 @@ def _other_facts(
         again.update({name: value for name, value in named.items() if name in again})
         found.append(filled(chance.choice(notes), again))
     return found
+
+
+def build_turns(repository: Repository) -> Iterator[Pair]:
+    """Question about somebody -> what they said of themselves.
+
+    Negatives: the reply to it, the same said by somebody else, and other things they said.
+    """
+    values = tomllib.loads(repository.text("values.toml"))
+    turns = tomllib.loads(repository.text("turns.toml"))["turn"]
+    for number, turn in enumerate(turns):
+        chance = random.Random(f"{SEED} turn {number}")
+        templates = ("{person}{person2}", *turn["said"], *turn["questions"])
+        for _ in range(FILLINGS_PER_TURN):
+            filling = fill_places(templates, values, chance)
+            elsewhere = fill_places(templates, values, chance)
+            other = chance.choice(turns)
+            negatives = [
+                spoken("person2", chance.choice(turn["replies"]), filling),
+                spoken("person", chance.choice(turn["said"]), elsewhere),
+            ]
+            if other is not turn:
+                again = fill_places(other["said"], values, chance)
+                said = chance.choice(other["said"])
+                negatives.append(spoken("person", said, {**again, "person": filling["person"]}))
+            yield Pair(
+                filled(chance.choice(turn["questions"]), filling),
+                (spoken("person", chance.choice(turn["said"]), filling),),
+                tuple(negatives),
+                (spoken("person2", chance.choice(OPENINGS), filling),),
+            )
+
+
+def spoken(speaker: str, template: str, filling: Filling) -> str:
+    """What somebody says, after their name."""
+    return f"{filling[speaker]}: {filled(template, filling)}"

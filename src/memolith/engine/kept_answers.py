@@ -31,11 +31,15 @@ def blank_answers_about(rows: Writer, tenant: str, events: Iterable[Event]) -> N
     for answer in rows.answers(tenant):
         if answer.sealed or not answer.body:
             continue
-        texts = list(_texts(json.loads(answer.body)))
-        is_about_item = item_id in answer.body
-        if any(shingles(text) & sequences for text in texts) or (
-            is_about_item and any(_phrase(text) in phrases for text in texts)
-        ):
+        body = json.loads(answer.body)
+        texts = list(_texts(body))
+        is_quoted = any(shingles(text) & sequences for text in texts)
+        if not is_quoted and item_id in answer.body:
+            # What differs between two items quotes a word or two of both.
+            is_quoted = bool(body.get("conflicts")) or any(
+                _phrase(text) in phrases for text in texts
+            )
+        if is_quoted:
             rows.put_answer(tenant, answer._replace(body=""))
 
 
