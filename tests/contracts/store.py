@@ -1164,6 +1164,23 @@ class StoreContract:
         assert outbox(store, None) == {"processed": 1, "pending": 1}
         assert lease(store, 3600, tenant="local") == []
 
+    def test_released_work_is_due_at_once_and_was_no_try(
+        self, store: Store, engine: Engine
+    ) -> None:
+        for id in "ab":
+            engine.writing.remember(ME, note("text", id=id))
+        newest, oldest = lease(store, 0, tenant="local")
+        with store.reading("local") as rows:
+            assert rows.count_leased("local", "embed", moment(59)) == 2
+            assert rows.count_leased("local", "embed", moment(60)) == 0
+            assert rows.count_leased("globex", "embed", moment(59)) == 0
+        with store.writing("local") as rows:
+            rows.release_job(newest)
+        with store.reading("local") as rows:
+            assert rows.count_leased("local", "embed", moment(59)) == 1
+        assert lease(store, 0, tenant="local") == [newest]
+        assert (newest.stream, oldest.stream) == ("b", "a")
+
     def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(
         self, store: Store, engine: Engine
     ) -> None:

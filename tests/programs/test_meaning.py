@@ -29,7 +29,8 @@ from memolith.settings import Settings
 from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 
 ME = Caller()
-TALES = 160
+TALES = 400
+"""So many that a search does not embed what a killed worker has left of them."""
 SMART = {"MEMOLITH_EMBEDDER": "minilm"}
 FACTS = (
     "Our puppy chewed the sofa while we were out.",

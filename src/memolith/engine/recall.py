@@ -19,7 +19,10 @@ from memolith.ports.vectors import Meaning
 MODEL_WAIT_S = 5.0
 """How long a search waits for the model to load."""
 EMBED_BUDGET_S = 0.15
-"""How long a search may make vectors of what was just written."""
+"""How long a search may make vectors of what was written, if much waits."""
+MAX_SMALL_BACKLOG = 256
+SMALL_BACKLOG_BUDGET_S = 1.0
+"""How long a search may make vectors if no more waits than that: it is to find all of it."""
 MAX_WAITING_COUNTED = 1000
 MAX_COMPARED_CHARACTERS = 4000
 """How much of a text is compared with others by meaning."""
@@ -159,11 +162,13 @@ class Recall:
         """Run a search with the model; what has no vector yet gets one first, if time allows."""
         meaning = self._model(mode, warnings)
         with self.store.reading(caller.tenant) as rows:
-            if meaning is None or not rows.count_waiting(caller.tenant, "embed", 1):
+            waiting = rows.count_waiting(caller.tenant, "embed", MAX_SMALL_BACKLOG + 1)
+            if meaning is None or not waiting:
                 return run(rows, meaning)
+        budget_s = EMBED_BUDGET_S if waiting > MAX_SMALL_BACKLOG else SMALL_BACKLOG_BUDGET_S
         # A process that cannot write can still search.
         with suppress(DiskFull, Unavailable):
-            self.embed_waiting(caller.tenant, EMBED_BUDGET_S)
+            self.embed_waiting(caller.tenant, budget_s)
         meaning = self._model(mode, warnings)
         with self.store.reading(caller.tenant) as rows:
             if meaning:

@@ -24,6 +24,10 @@ class Outbox(Protocol):
         """How many jobs are not done yet; counting stops at `most`."""
         ...
 
+    def count_leased(self, tenant: str, consumer: str, now: str) -> int:
+        """How many jobs of a tenant somebody works on; leases that have ended do not count."""
+        ...
+
     def outbox_errors(self) -> list[str]:
         """Why jobs were given up, newest first."""
         ...
@@ -47,6 +51,10 @@ class OutboxWriter(Protocol):
 
     def finish_job(self, job: Job) -> None:
         """Remove a job that is done, and count it."""
+        ...
+
+    def release_job(self, job: Job) -> None:
+        """Give back a job that was not done for lack of time. It is due at once."""
         ...
 
     def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:

@@ -586,6 +586,10 @@ class StoreReader(ABC):
             row = self.statements.row("count_waiting_of_all", consumer=consumer, limit=most)
         return row.jobs if row else 0
 
+    def count_leased(self, tenant: str, consumer: str, now: str) -> int:
+        row = self.statements.row("count_leased", tenant=tenant, consumer=consumer, now=now)
+        return row.jobs if row else 0
+
     def outbox_errors(self) -> list[str]:
         return [
             f"{row.tenant}/{row.stream}: {row.consumer} failed {row.attempts} times: {row.error}"

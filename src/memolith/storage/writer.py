@@ -379,6 +379,9 @@ class StoreWriter(StoreReader):
         self.statements.do("delete_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
         self.statements.do("count_done_job", tenant=job.tenant, consumer=job.consumer)
 
+    def release_job(self, job: Job) -> None:
+        self.statements.do("release_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
+
     def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:
         status = "failed" if job.attempts >= tries else "pending"
         self.statements.do(

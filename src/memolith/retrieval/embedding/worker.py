@@ -20,7 +20,13 @@ LEASE_S = 60
 MAX_JOBS_PER_LEASE = 32
 FIRST_LEASE_OF_SHORT_BUDGET = 4
 SHORT_BUDGET_S = 1.0
-"""With a shorter budget the first lease is small, so that something is done in time."""
+"""With a budget of at most this, the first lease is small, so that something is done in time."""
+
+POLL_S = 0.01
+"""How often somebody who waits looks whether others have done what they leased."""
+
+MAX_WAIT_FOR_OTHERS_S = 1.0
+"""How long jobs that others have leased are waited for, although none of them gets done."""
 
 MAX_TRIES = 8
 MAX_TRIES_WHILE_DOWN = 3
@@ -28,6 +34,8 @@ MAX_TRIES_WHILE_DOWN = 3
 this, so that its return is noticed soon."""
 
 MAX_TEXTS_AT_ONCE = 256
+MAX_TEXTS_BETWEEN_LOOKS = 64
+"""How many texts are embedded before the next look at the clock, where somebody waits."""
 
 StoredVector = str | bytes | None
 """A vector in the form in which the store keeps it; None for a text that gets none."""
@@ -53,27 +61,52 @@ class EmbedWorker(NamedTuple):
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long.
 
-        Returns how many jobs were done.
+        With a tenant, somebody waits for its vectors. Then jobs that others have leased are waited
+        for too, and when the time is over, jobs that are not done are due again at once. Returns
+        how many jobs were done.
         """
         with self.store.reading(tenant) as rows:
             # Looking costs less than the write lock, and mostly there is nothing to do.
             if not rows.count_waiting(tenant, CONSUMER, 1):
                 return 0
-        started_s = time.monotonic()
+        end_s = time.monotonic() + budget_s
         done = 0
-        size = FIRST_LEASE_OF_SHORT_BUDGET if budget_s < SHORT_BUDGET_S else MAX_JOBS_PER_LEASE
-        while time.monotonic() - started_s < budget_s:
+        size = FIRST_LEASE_OF_SHORT_BUDGET if budget_s <= SHORT_BUDGET_S else MAX_JOBS_PER_LEASE
+        while time.monotonic() < end_s:
             with self.store.writing(tenant, budget_s) as rows:
                 jobs = rows.lease_jobs(CONSUMER, self.clock.now(), size, LEASE_S, tenant)
             if not jobs:
-                break
+                if tenant is None or not self._others_finish(tenant, end_s):
+                    break
+                continue
             try:
-                done += self._attempt(jobs)
+                done += self._attempt(jobs, end_s if tenant else None)
             except EmbedderDown as error:
                 self._postpone_all(jobs, error)
                 break
             size = min(size * 2, MAX_JOBS_PER_LEASE)
         return done
+
+    def _others_finish(self, tenant: str, end_s: float) -> bool:
+        """Wait until others have settled what they leased; False if they do not in time."""
+        leased = self._count_leased(tenant)
+        if not leased:
+            return False
+        progress_s = time.monotonic()
+        while leased:
+            now_s = time.monotonic()
+            if now_s >= end_s or now_s - progress_s >= MAX_WAIT_FOR_OTHERS_S:
+                return False
+            time.sleep(POLL_S)
+            before = leased
+            leased = self._count_leased(tenant)
+            if leased != before:
+                progress_s = now_s
+        return True
+
+    def _count_leased(self, tenant: str) -> int:
+        with self.store.reading(tenant) as rows:
+            return rows.count_leased(tenant, CONSUMER, self.clock.now())
 
     def _postpone_all(self, jobs: Sequence[Job], error: EmbedderDown) -> None:
         """Let jobs wait for the embedder."""
@@ -85,25 +118,24 @@ class EmbedWorker(NamedTuple):
             with self.store.writing(job.tenant) as rows:
                 rows.postpone_job(held, self.clock.now(), error.message, MAX_TRIES)
 
-    def _attempt(self, jobs: list[Job]) -> int:
+    def _attempt(self, jobs: list[Job], end_s: float | None) -> int:
         """Do the jobs together; if that fails, each by itself.
 
         So a bad text stops no other. Returns how many jobs were done.
         """
         try:
-            self._embed(jobs)
+            return self._embed(jobs, end_s)
         except Exception as error:
             if not self._is_fault_of_texts(error):
                 raise
             if len(jobs) > 1:
-                return sum(self._attempt([job]) for job in jobs)
+                return sum(self._attempt([job], end_s) for job in jobs)
             job = jobs[0]
             log.warning("embedding of %s failed: %s", job.stream, error)
             reason = f"{type(error).__name__}: {error}"
             with self.store.writing(job.tenant) as rows:
                 rows.postpone_job(job, self.clock.now(), reason, MAX_TRIES)
             return 0
-        return len(jobs)
 
     def _is_fault_of_texts(self, error: Exception) -> bool:
         """Whether a text is to blame. If none is, no job may be given up."""
@@ -115,18 +147,23 @@ class EmbedWorker(NamedTuple):
         self.embedder.embed(["ready"])
         return True
 
-    def _embed(self, jobs: Sequence[Job]) -> None:
+    def _embed(self, jobs: Sequence[Job], end_s: float | None) -> int:
+        """Make and store vectors until the time is over; returns how many jobs were done."""
         jobs_of_tenants: dict[str, list[Job]] = defaultdict(list)
         for job in jobs:
             jobs_of_tenants[job.tenant].append(job)
         due: dict[Job, dict[PassageRef, str]] = {}
         vectors: dict[str, StoredVector] = {}
+        missing: dict[str, None] = {}
         for tenant, jobs_of_tenant in jobs_of_tenants.items():
-            self._look_up(tenant, jobs_of_tenant, due, vectors)
-        self._make_missing(vectors)
+            self._look_up(tenant, jobs_of_tenant, due, vectors, missing)
+        self._make_vectors(list(missing), vectors, end_s)
+        done = 0
         for tenant, jobs_of_tenant in jobs_of_tenants.items():
-            self._store(tenant, jobs_of_tenant, due, vectors)
-            self.follow_up(self.store, tenant, [job.stream for job in jobs_of_tenant])
+            done_streams = self._store(tenant, jobs_of_tenant, due, vectors)
+            self.follow_up(self.store, tenant, done_streams)
+            done += len(done_streams)
+        return done
 
     def _look_up(
         self,
@@ -134,6 +171,7 @@ class EmbedWorker(NamedTuple):
         jobs: Sequence[Job],
         due: dict[Job, dict[PassageRef, str]],
         vectors: dict[str, StoredVector],
+        missing: dict[str, None],
     ) -> None:
         """Find the passages that need a vector, and the vectors that are there already."""
         model = self.embedder.id
@@ -146,15 +184,23 @@ class EmbedWorker(NamedTuple):
                 }
                 for text in due[job].values():
                     # Where the tenant has the same text elsewhere, its vector is there already.
-                    vectors[text] = rows.vector_by_digest(tenant, _digest(text), model)
+                    vector = rows.vector_by_digest(tenant, _digest(text), model)
+                    if vector is None:
+                        missing[text] = None
+                    else:
+                        vectors[text] = vector
 
-    def _make_missing(self, vectors: dict[str, StoredVector]) -> None:
-        missing = [text for text, vector in vectors.items() if vector is None]
-        for start in range(0, len(missing), MAX_TEXTS_AT_ONCE):
-            texts = missing[start : start + MAX_TEXTS_AT_ONCE]
-            for text, vector in zip(texts, self.embedder.embed(texts), strict=True):
-                if vector is not None:
-                    vectors[text] = self.stored_form(vector)
+    def _make_vectors(
+        self, texts: Sequence[str], vectors: dict[str, StoredVector], end_s: float | None
+    ) -> None:
+        """Make vectors of the texts in their order: of some at least, until the time is over."""
+        step = MAX_TEXTS_AT_ONCE if end_s is None else MAX_TEXTS_BETWEEN_LOOKS
+        for start in range(0, len(texts), step):
+            part = texts[start : start + step]
+            for text, vector in zip(part, self.embedder.embed(part), strict=True):
+                vectors[text] = None if vector is None else self.stored_form(vector)
+            if end_s is not None and time.monotonic() >= end_s:
+                return
 
     def _store(
         self,
@@ -162,8 +208,13 @@ class EmbedWorker(NamedTuple):
         jobs: Sequence[Job],
         due: dict[Job, dict[PassageRef, str]],
         vectors: dict[str, StoredVector],
-    ) -> None:
+    ) -> list[str]:
+        """Store what was made; returns the streams whose job is done.
+
+        A job for which the time was too short keeps its vectors and is due again.
+        """
         model = self.embedder.id
+        done = []
         with self.store.writing(tenant) as rows:
             for job in jobs:
                 present = rows.unembedded(tenant, job.stream, model)
@@ -171,9 +222,14 @@ class EmbedWorker(NamedTuple):
                 for ref, text in due[job].items():
                     # A text that has changed meanwhile has a job of its own, whose vector must not
                     # be overwritten.
-                    if texts.get(ref) == text:
+                    if text in vectors and texts.get(ref) == text:
                         rows.put_vector(ref, model, _digest(text), vectors[text])
-                rows.finish_job(job)
+                if all(text in vectors for text in due[job].values()):
+                    rows.finish_job(job)
+                    done.append(job.stream)
+                else:
+                    rows.release_job(job)
+        return done
 
 
 def _digest(text: str) -> bytes:

@@ -1001,6 +1001,12 @@ update outbox
 set status = %(status)s, due = %(due)s, error = %(error)s
 where tenant = %(tenant)s and seq = %(seq)s and consumer = %(consumer)s;
 
+-- name: release_job
+-- Give a leased job back: it is due at once, and this was no try.
+update outbox
+set status = 'pending', attempts = attempts - 1, due = ''
+where tenant = %(tenant)s and seq = %(seq)s and consumer = %(consumer)s;
+
 -- name: delete_job
 -- Remove a job that is done.
 delete from outbox
@@ -1033,6 +1039,12 @@ from (select 1 from outbox where tenant = %(tenant)s and consumer = %(consumer)s
 -- How many jobs of all tenants wait, counted up to a limit.
 select count(*) as jobs
 from (select 1 from outbox where consumer = %(consumer)s limit %(limit)s) w;
+
+-- name: count_leased
+-- How many jobs of a tenant somebody has leased and not settled yet.
+select count(*) as jobs
+from outbox
+where tenant = %(tenant)s and consumer = %(consumer)s and status = 'leased' and due > %(now)s;
 
 -- name: outbox_errors
 -- Why jobs were given up, newest first.

@@ -912,6 +912,12 @@ update outbox
 set status = :status, due = :due, error = :error
 where tenant = :tenant and seq = :seq and consumer = :consumer;
 
+-- name: release_job
+-- Give a leased job back: it is due at once, and this was no try.
+update outbox
+set status = 'pending', attempts = attempts - 1, due = ''
+where tenant = :tenant and seq = :seq and consumer = :consumer;
+
 -- name: delete_job
 -- Remove a job that is done.
 delete from outbox
@@ -944,6 +950,12 @@ from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit
 -- How many jobs of all tenants wait, counted up to a limit.
 select count(*) as jobs
 from (select 1 from outbox where consumer = :consumer limit :limit) w;
+
+-- name: count_leased
+-- How many jobs of a tenant somebody has leased and not settled yet.
+select count(*) as jobs
+from outbox
+where tenant = :tenant and consumer = :consumer and status = 'leased' and due > :now;
 
 -- name: outbox_errors
 -- Why jobs were given up, newest first.
