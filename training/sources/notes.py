@@ -6,6 +6,7 @@ import random
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from training.sources.pair import Pair
 from training.sources.repository import Repository
@@ -83,7 +84,12 @@ def _fillings(questions: Sequence[str]) -> int:
 
 def places(templates: Sequence[str]) -> list[str]:
     """The names in braces, each once."""
-    return list(dict.fromkeys(a + b for text in templates for a, b in _PLACE.findall(text)))
+    return list(dict.fromkeys(name for text in templates for name in _places_of(text)))
+
+
+@lru_cache(maxsize=4096)
+def _places_of(template: str) -> tuple[str, ...]:
+    return tuple(name + number for name, number in _PLACE.findall(template))
 
 
 def fill_places(templates: Sequence[str], values: Values, chance: random.Random) -> Filling:
