@@ -37,6 +37,11 @@ from memolith.ports.repository import Checkout
 from memolith.ports.sandbox import Sandbox
 
 
+def _no_conflicts(caller: Caller, draft: Draft) -> Sequence[Conflict]:
+    """Stands in where drafts are not compared with what is stored."""
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Engine:
     """What the tools and the doors call. It holds the capabilities and does nothing itself."""
@@ -82,6 +87,8 @@ class Outside:
     repository: Callable[[str], Checkout | None]
     analysts: Callable[[], Sequence[Analyst]]
     manual_folder: Path
+    conflicts: Callable[[Caller, Draft], Sequence[Conflict]] = _no_conflicts
+    """Compares a draft with what is stored; see `engine/superseding.py`."""
 
 
 def build_engine(core: Core, outside: Outside) -> Engine:
@@ -100,14 +107,6 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         store, writing, recorder, reading, recall, insights, tenant_settings, input_rules
     )
     documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher, clock)
-
-    def conflicts(caller: Caller, draft: Draft) -> Sequence[Conflict]:
-        # Its rules take a tenth of the import time of the engine, and only a write needs them.
-        from memolith.engine.superseding import Superseding
-
-        superseding = Superseding(store, recall.lexicon, recall.meaning, input_rules)
-        return superseding.conflicts(caller, draft)
-
     return Engine(
         once=Once(store, clock, outside.cipher),
         writing=writing,
@@ -123,7 +122,7 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         documents=documents,
         runners=Runners(outside.sandbox, documents),
         vault=Vault(store, clock, recorder, input_rules, outside.cipher),
-        conflicts=conflicts,
+        conflicts=outside.conflicts,
         insights=insights,
         consolidation=consolidation,
         enrichment=Enrichment(reading, writing, recall, insights, consolidation),
