@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from memolith.background import Background, Upkeep
-    from memolith.domain.items import Item
+    from memolith.domain.callers import Caller
+    from memolith.domain.items import Conflict, Draft, Item
     from memolith.engine.documents import Shelf
     from memolith.engine.engine import Engine
     from memolith.ports.analyst import Analyst
@@ -185,6 +186,7 @@ class App:
             repository=lambda path: repository(path or self.settings.repo),
             analysts=lambda: self.analysts,
             manual_folder=docs_folder(),
+            conflicts=self._conflicts,
         )
         return build_engine(self.core, outside)
 
@@ -215,6 +217,14 @@ class App:
             self._minilm,
             self._mark_superseded,
         )
+
+    def _conflicts(self, caller: Caller, draft: Draft) -> Sequence[Conflict]:
+        # Its rules take a tenth of the import time of the engine, and only a write needs them.
+        from memolith.engine.superseding import Superseding
+
+        core = self.core
+        superseding = Superseding(core.store, terms, core.recall.meaning, self.input_rules)
+        return superseding.conflicts(caller, draft)
 
     def _mark_superseded(self, store: Store, tenant: str, ids: Sequence[str]) -> None:
         # Only what makes vectors needs it.

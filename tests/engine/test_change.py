@@ -68,3 +68,17 @@ def test_long_texts_are_no_statements() -> None:
 def test_texts_without_words_are_compared() -> None:
     assert compare("", "!", 1.0).kind == "none"
     assert compare("?", "!", 1.0).kind == "none"
+
+
+def test_what_announces_a_change_means_the_nearest_older_text() -> None:
+    older = "Fibre contract with Kabelstern, 300 megabits, 49 a month."
+    newer = "Switched to Fibera: 500 megabits for 39."
+    assert compare(older, newer, 0.5).kind == "none"
+    assert compare(older, newer, 0.5, is_nearest=True).kind == "conflict"
+
+
+def test_the_nearest_older_text_is_no_conflict_where_nothing_is_announced() -> None:
+    for pair in pairs("change_pairs.toml"):
+        if pair["verdict"] == "none":
+            verdict = compare(pair["older"], pair["newer"], pair["cosine"], is_nearest=True)
+            assert verdict.kind == "none", pair

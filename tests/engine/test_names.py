@@ -176,6 +176,16 @@ def test_an_ordinary_word_with_a_capital_at_the_start_is_half_certain() -> None:
     assert inside.certainty > 0.8
 
 
+def test_another_name_that_is_near_by_chance_is_less_certain_than_a_slip() -> None:
+    names = ["Rose", "Susan", "Jennifer", "John", "Elizabeth"]
+    for chance in ("Rome", "Sudan"):
+        (by_chance,) = meant_names(f"What did {chance} say?", names)
+        assert by_chance.certainty < 0.7
+    for slip in ("Jennfer", "Jon", "Elisabeth"):
+        (meant,) = meant_names(f"What did {slip} say?", names)
+        assert meant.certainty > 0.7
+
+
 def test_capitals_of_a_headline_say_nothing() -> None:
     assert named("Please Mark The Date", "Mark") == []
 
@@ -203,12 +213,16 @@ def test_sounds_of_different_names_differ() -> None:
     assert len({sound_of(name) for name in names}) == len(names)
 
 
-@pytest.mark.parametrize("word", "plans planned planning the will mark market jeans".split())
+@pytest.mark.parametrize(
+    "word", "plans planned planning the will mark market jeans boxes churches nation".split()
+)
 def test_forms_of_ordinary_words_are_ordinary(word: str) -> None:
     assert is_ordinary(word)
 
 
-@pytest.mark.parametrize("word", "john katherine micheal mohammed sarah stephen".split())
+@pytest.mark.parametrize(
+    "word", "john katherine micheal mohammed sarah stephen james charles peter".split()
+)
 def test_names_are_not_ordinary_words(word: str) -> None:
     assert not is_ordinary(word)
 
@@ -219,7 +233,9 @@ def test_thousands_of_names_are_compared_at_once() -> None:
     names = {"".join(chance.choices(syllables, k=3)).title() for _ in range(5000)}
     known = KnownNames(names)
     question = "Why did Kamarito and Stefanlen visit Mohamed after Christmas?"
-    known.meant_in(question)
-    started = time.perf_counter()
-    known.meant_in(question)
-    assert time.perf_counter() - started < MAX_CALL_S
+    times_s = []
+    for _ in range(5):
+        started = time.perf_counter()
+        known.meant_in(question)
+        times_s.append(time.perf_counter() - started)
+    assert min(times_s) < MAX_CALL_S

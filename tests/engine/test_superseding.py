@@ -117,7 +117,7 @@ def test_a_write_is_told_what_it_replaces(smart: App) -> None:
     remember(smart, OLD, "old", title="Limit")
     remember(smart, "Maria prefers tea to coffee.", "tea")
     smart.embeddings.embed_waiting()
-    (conflict,) = smart.engine.superseding.conflicts(ME, note(NEW))
+    (conflict,) = smart.engine.conflicts(ME, note(NEW))
     assert (conflict.id, conflict.title) == ("old", "Limit")
     assert conflict.score > 0.8
     assert conflict.differs == "number: 600 requests became 900 requests"
@@ -126,18 +126,18 @@ def test_a_write_is_told_what_it_replaces(smart: App) -> None:
 def test_a_write_is_told_nothing_of_what_others_have(smart: App) -> None:
     remember(smart, OLD, "old", ANN)
     smart.embeddings.embed_waiting()
-    assert smart.engine.superseding.conflicts(ME, note(NEW)) == ()
+    assert smart.engine.conflicts(ME, note(NEW)) == ()
 
 
 def test_a_write_is_told_what_it_replaces_before_that_has_a_vector(smart: App) -> None:
     remember(smart, OLD, "old")
-    (conflict,) = smart.engine.superseding.conflicts(ME, note(NEW))
+    (conflict,) = smart.engine.conflicts(ME, note(NEW))
     assert conflict.id == "old"
 
 
 def test_without_a_model_there_are_no_marks_and_no_conflicts(app: App) -> None:
     remember(app, OLD, "old")
-    assert app.engine.superseding.conflicts(ME, note(NEW)) == ()
+    assert app.engine.conflicts(ME, note(NEW)) == ()
 
 
 def test_a_write_is_not_stopped_when_the_comparison_fails(
@@ -149,5 +149,5 @@ def test_a_write_is_not_stopped_when_the_comparison_fails(
     def fail() -> None:
         raise Unavailable("The model is away.")
 
-    monkeypatch.setattr(smart.engine.superseding, "meaning", fail)
-    assert smart.engine.superseding.conflicts(ME, note(NEW)) == ()
+    monkeypatch.setattr(smart.engine.recall, "meaning", fail)
+    assert smart.engine.conflicts(ME, note(NEW)) == ()

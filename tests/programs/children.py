@@ -103,6 +103,30 @@ def ask(data: Path | None, *arguments: str, stdin: str | bytes = b"", **env: str
     return json.loads(ran.stdout)
 
 
+def on_terminal(data: Path, *arguments: str, **env: str) -> tuple[str, str]:
+    """What a command shows on a terminal that is its standard error, and what it prints to a pipe."""
+    import pty  # not on Windows
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*CLI, *arguments, "--data", str(data)],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(**env),
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        # The terminal is gone when the command has ended.
+        with suppress(OSError):
+            while part := os.read(ours, 65536):
+                shown += part
+        os.close(ours)
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        assert process.wait(60) == 0
+    return shown.decode().replace("\r\n", "\n"), printed.decode()
+
+
 @contextmanager
 def in_memory() -> Iterator[Path]:
     """A folder where no write waits for a disk, if there is one; a kill loses nothing there that a

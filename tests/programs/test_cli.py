@@ -22,7 +22,16 @@ from memolith.doors.cli.commands import LISTED_COMMANDS, TOOLS
 from memolith.doors.cli.parser import find_command
 from memolith.doors.cli.tool_commands import CALL, TOOL_OF_COMMAND
 from memolith.settings import Settings
-from tests.programs.children import CLI, Child, ask, cli, environment, in_memory, wait_for
+from tests.programs.children import (
+    CLI,
+    Child,
+    ask,
+    cli,
+    environment,
+    in_memory,
+    on_terminal,
+    wait_for,
+)
 
 ME = Caller()
 ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"
@@ -517,28 +526,3 @@ def test_progress_is_shown_on_a_terminal_only_and_never_past_100_percent(
         assert (percents[-1], max(percents)) == (100, 100)
         assert shown.count("\n") == 1, "one bar ends once"
     assert cli(data, "verify", "--json").stderr == ""
-
-
-def on_terminal(data: Path, *arguments: str) -> tuple[str, str]:
-    """What a command shows on a terminal that is its standard error, and what it prints to a pipe."""
-    import pty  # not on Windows
-
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*CLI, *arguments, "--data", str(data)],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=environment(),
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        try:
-            while part := os.read(ours, 65536):
-                shown += part
-        except OSError:
-            pass
-        os.close(ours)
-        assert process.stdout is not None
-        printed = process.stdout.read()
-        assert process.wait(60) == 0
-    return shown.decode().replace("\r\n", "\n"), printed.decode()

@@ -39,6 +39,8 @@ MIN_COSINE_WITHOUT_SHARED_WORDS = 0.62
 """As alike must texts be whose predicates share no word."""
 SHARED_WORD_WORTH = 0.05
 """What a shared word is worth beside the cosine, where a change is announced in free words."""
+NEAREST_WORTH = 0.15
+"""What it is worth that nothing older is nearer."""
 MIN_LIKENESS_OF_ANNOUNCED_VALUE = 0.58
 MIN_LIKENESS_OF_ANNOUNCED_STATE = 0.75
 MIN_SHARED_WORDS_OF_ANNOUNCED = 2
@@ -151,16 +153,18 @@ class _Statement(NamedTuple):
         return frozenset(number.key for number in self.numbers if number.key)
 
 
-def compare(older: str, newer: str, cosine: float) -> Verdict:
+def compare(older: str, newer: str, cosine: float, is_nearest: bool = False) -> Verdict:
     """Whether two short texts say the same, or the newer one changes what the older one says.
 
-    The cosine is that of their vectors, as search has it.
+    The cosine is that of their vectors, as search has it. `is_nearest` tells that nothing older is
+    nearer to the newer text: what announces a change most likely means that one.
     """
     if same(older, newer):
         return SAME
     if cosine < MIN_COSINE or max(len(older), len(newer)) > MAX_COMPARED_CHARACTERS:
         return NOTHING
-    if not _may_speak_of_the_same(_words(older), _words(newer), cosine):
+    may_be_meant = is_nearest and _announces_change(newer)
+    if not may_be_meant and not _may_speak_of_the_same(_words(older), _words(newer), cosine):
         return NOTHING
     ours = _statements(older)
     theirs = _statements(newer)
@@ -171,7 +175,7 @@ def compare(older: str, newer: str, cosine: float) -> Verdict:
             verdict = _compared(before, after, cosine)
             if verdict.kind == "conflict":
                 return verdict
-    verdict = _announced(ours, theirs, newer, cosine)
+    verdict = _announced(ours, theirs, newer, cosine, is_nearest)
     if verdict.kind == "conflict":
         return verdict
     if ours and len(ours) == len(theirs) and all(map(_say_the_same, ours, theirs)):
@@ -181,7 +185,7 @@ def compare(older: str, newer: str, cosine: float) -> Verdict:
 
 def may_change_something(text: str) -> bool:
     """Whether a text announces a change, or states how something is; events do neither."""
-    if CHANGE_CUE.search(text):
+    if _announces_change(text):
         return True
     return any(statement.topic not in ("", "past") for statement in _statements(text))
 
@@ -370,13 +374,17 @@ _RULES: tuple[Callable[[_Statement, _Statement, float], Verdict], ...] = (
 
 
 def _announced(
-    ours: Sequence[_Statement], theirs: Sequence[_Statement], newer: str, cosine: float
+    ours: Sequence[_Statement],
+    theirs: Sequence[_Statement],
+    newer: str,
+    cosine: float,
+    is_nearest: bool,
 ) -> Verdict:
     """The newer text says that something is new, and has another value of the same sort.
 
     How the sentences are built does not matter here, so the texts must be more alike.
     """
-    if not CHANGE_CUE.search(newer):
+    if not _announces_change(newer):
         return NOTHING
     if any(ADDITIONS.intersection(after.words) for after in theirs):
         return NOTHING
@@ -384,7 +392,11 @@ def _announced(
         return NOTHING
     shared = _all_content(ours) & _all_content(theirs)
     likeness = cosine + SHARED_WORD_WORTH * len(shared)
-    if len(shared) < MIN_SHARED_WORDS_OF_ANNOUNCED or likeness < MIN_LIKENESS_OF_ANNOUNCED_VALUE:
+    if is_nearest:
+        likeness += NEAREST_WORTH
+    elif len(shared) < MIN_SHARED_WORDS_OF_ANNOUNCED:
+        return NOTHING
+    if not shared or likeness < MIN_LIKENESS_OF_ANNOUNCED_VALUE:
         return NOTHING
     for sort in (_all_dates, _all_numbers):
         old = sort(ours)
@@ -567,6 +579,11 @@ def _shared_predicate(older: _Statement, newer: _Statement) -> bool:
 
 
 # Taking a sentence apart
+
+
+@lru_cache(2)
+def _announces_change(text: str) -> bool:
+    return CHANGE_CUE.search(text) is not None
 
 
 @lru_cache(2)

@@ -294,15 +294,18 @@ NUMBERS = {
     "twelve": "12",
 }
 
+_MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
+_WEEKDAY = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 CHANGE_CUE = re.compile(
-    r"\b(now|no longer|any ?more|instead|from now on|as of|with effect|effective"
-    r"|correction:|restated"
-    r"|since (today|yesterday|this|last|the|monday|tuesday|wednesday|thursday|friday)"
-    r"|(from|starting|beginning) (today|tomorrow|this|next|january|february|march|april|may|june"
-    r"|july|august|september|october|november|december|\d{1,2} [a-z]+)"
-    r"|chang(ed|es)|mov(ed|es)|switch(ed|es)|rais(ed|es)|lower(ed|s)|reduced|increased|postponed"
-    r"|rescheduled|renamed|replaced|migrated|(is|are) (down|up) to|(went|gone|goes) (up|down)"
-    r"|pushed (back|to)|brought forward|no more|took over|takes over|retired)\b"
+    r"\b(now|no longer|any ?more|no more|instead|from now on|as of|with effect|effective"
+    r"|correction:|restated|turned out|after all|used to|(is|are) back|again"
+    rf"|since (today|yesterday|this|last|the|{_WEEKDAY})"
+    rf"|(from|starting|beginning) (today|tomorrow|this|next|{_WEEKDAY}|{_MONTH}"
+    rf"|\d{{1,2}}(st|nd|rd|th)? ({_MONTH}))"
+    r"|chang(ed|es)|mov(ed|es)|switch(ed|es)|swapped|rais(ed|es)|lower(ed|s)|reduced|increased"
+    r"|doubled|postponed|rescheduled|renamed|replaced|migrated|becomes|became|cancell?ed|called off"
+    r"|stopped|quit|(has|have) left|(is|are) (down|up) to|(went|gone|goes) (up|down)"
+    r"|pushed (back|to)|brought forward|took over|takes over|retired)\b"
     r"|^new\b",
     re.I,
 )

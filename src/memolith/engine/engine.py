@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memolith.domain.callers import Caller
+from memolith.domain.items import Conflict, Draft
 from memolith.engine.branch_cleanup import BranchCleanup
 from memolith.engine.chat_import import ChatImport
 from memolith.engine.concepts import Concepts
@@ -24,7 +26,6 @@ from memolith.engine.projects import Projects
 from memolith.engine.reading import Reading
 from memolith.engine.recall import Recall
 from memolith.engine.runners import Runners
-from memolith.engine.superseding import Superseding
 from memolith.engine.tenant_settings import TenantSettings
 from memolith.engine.validation import InputRules
 from memolith.engine.vault import Vault
@@ -34,6 +35,11 @@ from memolith.ports.cipher import Cipher
 from memolith.ports.clock import Clock
 from memolith.ports.repository import Checkout
 from memolith.ports.sandbox import Sandbox
+
+
+def _no_conflicts(caller: Caller, draft: Draft) -> Sequence[Conflict]:
+    """Stands in where drafts are not compared with what is stored."""
+    return ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,8 @@ class Engine:
     documents: Documents
     runners: Runners
     vault: Vault
-    superseding: Superseding
+    conflicts: Callable[[Caller, Draft], Sequence[Conflict]]
+    """Tells which items a draft would replace; ask before it is written."""
     insights: Insights
     consolidation: Consolidation
     enrichment: Enrichment
@@ -80,6 +87,8 @@ class Outside:
     repository: Callable[[str], Checkout | None]
     analysts: Callable[[], Sequence[Analyst]]
     manual_folder: Path
+    conflicts: Callable[[Caller, Draft], Sequence[Conflict]] = _no_conflicts
+    """Compares a draft with what is stored; see `engine/superseding.py`."""
 
 
 def build_engine(core: Core, outside: Outside) -> Engine:
@@ -113,7 +122,7 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         documents=documents,
         runners=Runners(outside.sandbox, documents),
         vault=Vault(store, clock, recorder, input_rules, outside.cipher),
-        superseding=Superseding(store, recall.lexicon, recall.meaning, input_rules),
+        conflicts=outside.conflicts,
         insights=insights,
         consolidation=consolidation,
         enrichment=Enrichment(reading, writing, recall, insights, consolidation),

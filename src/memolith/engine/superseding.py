@@ -171,7 +171,7 @@ class Superseding:
         return {
             ref: other
             for ref, other in self._neighbours(rows, tenant, note)
-            if _compared(note, other, SURE).verdict.kind == "conflict"
+            if _compared(note, other, SURE, is_nearest=True).verdict.kind == "conflict"
         }
 
     def _changes(
@@ -180,9 +180,12 @@ class Superseding:
         """What a note replaces, or is replaced by, the most alike first."""
         if not likely:
             return []
+        cosines = self._cosines(rows, note, likely, wait_s)
+        older = [ref for ref in cosines if _age(likely[ref]) < _age(note)]
+        nearest = max(older, key=lambda ref: cosines[ref], default=None)
         compared = [
-            _compared(note, likely[ref], cosine)
-            for ref, cosine in self._cosines(rows, note, likely, wait_s).items()
+            _compared(note, likely[ref], cosine, is_nearest=ref == nearest)
+            for ref, cosine in cosines.items()
         ]
         changes = [change for change in compared if change.verdict.kind == "conflict"]
         return sorted(changes, key=lambda change: -change.cosine)
@@ -275,9 +278,10 @@ def _new_note(caller: Caller, draft: Draft) -> Note:
     )
 
 
-def _compared(note: Note, other: Note, cosine: float) -> Change:
+def _compared(note: Note, other: Note, cosine: float, is_nearest: bool) -> Change:
     older, newer = sorted((note, other), key=_age)
-    return Change(older, newer, cosine, compare(older.statement, newer.statement, cosine))
+    verdict = compare(older.statement, newer.statement, cosine, is_nearest)
+    return Change(older, newer, cosine, verdict)
 
 
 def _age(note: Note) -> tuple[str, int]:

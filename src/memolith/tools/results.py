@@ -62,7 +62,7 @@ def conflicts_with(call: Call, draft: Draft) -> list[ConflictBody]:
             "score": conflict.score,
             "differs": conflict.differs,
         }
-        for conflict in call.engine.superseding.conflicts(call.caller, draft)
+        for conflict in call.engine.conflicts(call.caller, draft)
     ]
 
 

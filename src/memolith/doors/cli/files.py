@@ -12,6 +12,7 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.doors.cli.command import Command, Options, add_tenant
 from memolith.doors.cli.output import note, progress
+from memolith.doors.cli.vectors import add_no_vectors, make_vectors
 from memolith.errors import InvalidInput, MemolithError, TooLarge
 
 WATCH_INTERVAL_S = 1.0
@@ -84,13 +85,17 @@ def ingest(app: App, options: Options) -> object:
         for pattern in empty:
             raise InvalidInput(f"There is nothing at {pattern}.", field="paths", value=pattern)
         ingestion.ingest_all(find_files(options.paths))
+        make_vectors(app, options)
         return ingestion.report()
     for pattern in empty:
         note(f"There is nothing at {pattern} yet.")
     # Whoever ends the command with Ctrl+C gets the report.
     with suppress(KeyboardInterrupt):
         while True:
+            new_before = ingestion.new
             ingestion.look_again(find_files(options.paths))
+            if ingestion.new > new_before:
+                make_vectors(app, options)
             time.sleep(WATCH_INTERVAL_S)
     return ingestion.report()
 
@@ -117,6 +122,7 @@ def add_ingest_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch", action="store_true", help="keep running, and ingest files that come or change"
     )
+    add_no_vectors(parser)
     add_tenant(parser)
 
 

@@ -12,6 +12,7 @@ from memolith.bootstrap import App, open_store_at
 from memolith.domain.callers import Caller
 from memolith.doors.cli.command import Command, Options, add_tenant
 from memolith.doors.cli.output import note, progress
+from memolith.doors.cli.vectors import add_no_vectors, make_vectors
 from memolith.engine.chat_formats.turns import empty_report
 from memolith.errors import InvalidInput, translated
 from memolith.private_files import open_private
@@ -45,6 +46,7 @@ def import_export(app: App, options: Options) -> object:
         report = app.engine.maintenance.import_(
             Caller(tenant=options.tenant), file, progress("importing")
         )
+    make_vectors(app, options)
     return report._asdict()
 
 
@@ -73,6 +75,11 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     add_tenant(parser)
 
 
+def add_import_options(parser: argparse.ArgumentParser) -> None:
+    add_stream_options(parser)
+    add_no_vectors(parser)
+
+
 def import_chats(app: App, options: Options) -> object:
     report = empty_report()
     for path in options.files:
@@ -85,6 +92,7 @@ def import_chats(app: App, options: Options) -> object:
                 report,
                 progress(path.name),
             )
+    make_vectors(app, options)
     return dict(report)
 
 
@@ -96,6 +104,7 @@ def add_chat_options(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the folder to put them in; by default /imported/ and the name of the program",
     )
+    add_no_vectors(parser)
 
 
 def copy(app: App, options: Options) -> object:
@@ -120,7 +129,7 @@ def add_copy_options(parser: argparse.ArgumentParser) -> None:
 
 COMMANDS = (
     Command("export", export, add_stream_options),
-    Command("import", import_export, add_stream_options),
+    Command("import", import_export, add_import_options),
     Command("import-chats", import_chats, add_chat_options),
     Command("copy", copy, add_copy_options),
 )

@@ -7,7 +7,7 @@ from memolith.ports.clock import Clock
 from memolith.ports.embedder import Embedder
 from memolith.ports.store import Store
 from memolith.ports.vectors import Meaning, Vectors
-from memolith.retrieval.embedding.worker import EmbedWorker, nothing_follows
+from memolith.retrieval.embedding.worker import EmbedWorker, nothing_follows, tell_nobody
 
 NO_BUDGET_S = 3600.0
 
@@ -56,18 +56,27 @@ class Embeddings:
         self._has_queued = False
         """Whether what only another model has embedded was queued."""
 
-    def embed_waiting(self, tenant: str | None = None, budget_s: float = NO_BUDGET_S) -> int:
+    def embed_waiting(
+        self,
+        tenant: str | None = None,
+        budget_s: float = NO_BUDGET_S,
+        tell: Callable[[int], None] = tell_nobody,
+    ) -> int:
         """Make vectors of what waits, for at most that long; returns how many streams were done."""
-        return self.embed_in(self._store, tenant, budget_s)
+        return self.embed_in(self._store, tenant, budget_s, tell)
 
     def embed_in(
-        self, store: Store, tenant: str | None = None, budget_s: float = NO_BUDGET_S
+        self,
+        store: Store,
+        tenant: str | None = None,
+        budget_s: float = NO_BUDGET_S,
+        tell: Callable[[int], None] = tell_nobody,
     ) -> int:
         """Make vectors of what waits in another store."""
         if self.embedder is None:
             return 0
         worker = EmbedWorker(store, self.embedder, self._clock, self.stage.row, self._follow_up)
-        return worker.drain(tenant, budget_s)
+        return worker.drain(tenant, budget_s, tell)
 
     def meaning(self) -> Meaning | None:
         """The model that searches use, with its vectors; None if search by meaning is off."""

@@ -47,6 +47,10 @@ def nothing_follows(store: Store, tenant: str, ids: Sequence[str]) -> None:
     """Stands in where nothing is to be done with new vectors."""
 
 
+def tell_nobody(done: int) -> None:
+    """Stands in where nobody wants to know how many jobs are done."""
+
+
 class EmbedWorker(NamedTuple):
     """Drains the outbox of one model; any number of processes may do so at once."""
 
@@ -58,12 +62,17 @@ class EmbedWorker(NamedTuple):
     follow_up: Callable[[Store, str, Sequence[str]], None] = nothing_follows
     """Is told the items of a tenant that have got their vectors."""
 
-    def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
+    def drain(
+        self,
+        tenant: str | None = None,
+        budget_s: float = 3600.0,
+        tell: Callable[[int], None] = tell_nobody,
+    ) -> int:
         """Embed what is due, newest first, for at most that long.
 
         With a tenant, somebody waits for its vectors. Then jobs that others have leased are waited
-        for too, and when the time is over, jobs that are not done are due again at once. Returns
-        how many jobs were done.
+        for too, and when the time is over, jobs that are not done are due again at once. `tell`
+        learns now and then how many jobs are done, which is also returned in the end.
         """
         with self.store.reading(tenant) as rows:
             # Looking costs less than the write lock, and mostly there is nothing to do.
@@ -84,6 +93,7 @@ class EmbedWorker(NamedTuple):
             except EmbedderDown as error:
                 self._postpone_all(jobs, error)
                 break
+            tell(done)
             size = min(size * 2, MAX_JOBS_PER_LEASE)
         return done
 

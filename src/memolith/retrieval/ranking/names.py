@@ -23,6 +23,10 @@ SAME_SOUND_OF_SHORT = 0.8
 NEARLY_SPELT = 0.9
 PER_CHANGED_SHARE = 0.8
 """How much less certain another spelling is, times the share of its letters that are changed."""
+OTHER_CONSONANTS = 0.8
+"""A factor for a spelling that is heard: Rome is hardly a slip for Rose."""
+ORDINARY_LIKE_NAME = 0.6
+"""A factor for an ordinary word with a capital that only sounds like a name: Marry for Mary."""
 IN_LOWER_CASE = 0.9
 """A factor for a misspelt word that is not written like a name."""
 ONE_OF_SEVERAL = 0.6
@@ -147,18 +151,25 @@ class KnownNames:
 
     def _similar(self, word: _Word) -> dict[str, float]:
         """The words of names that are spelt or sound like a word, and how certainly."""
-        written = word.folded
-        certainties = {}
-        if _is_latin(written):
-            for name in self._by_sound.get(sound_of(written), ()):
-                is_short = min(len(written), len(name)) <= MIN_LETTERS
-                certainties[name] = SAME_SOUND_OF_SHORT if is_short else SAME_SOUND
-        for name, changes in self._nearly_spelt(written):
-            share = (changes - 0.5) / min(len(written), len(name))
-            certainty = NEARLY_SPELT - PER_CHANGED_SHARE * share
-            certainties[name] = max(certainty, certainties.get(name, 0.0))
+        certainties = self._alike_in_sound(word.folded)
+        factor = 1.0
+        if is_ordinary(word.folded):
+            factor = ORDINARY_LIKE_NAME
+        else:
+            for name, changes in self._nearly_spelt(word.folded):
+                certainty = _certainty_of_spelling(word.folded, name, changes)
+                certainties[name] = max(certainty, certainties.get(name, 0.0))
         if not word.has_capital:
-            return {name: value * IN_LOWER_CASE for name, value in certainties.items()}
+            factor *= IN_LOWER_CASE
+        return {name: certainty * factor for name, certainty in certainties.items()}
+
+    def _alike_in_sound(self, word: str) -> dict[str, float]:
+        if not _is_latin(word):
+            return {}
+        certainties = {}
+        for name in self._by_sound.get(sound_of(word), ()):
+            is_short = min(len(word), len(name)) <= MIN_LETTERS
+            certainties[name] = SAME_SOUND_OF_SHORT if is_short else SAME_SOUND
         return certainties
 
     def _nearly_spelt(self, word: str) -> Iterator[tuple[str, int]]:
@@ -276,6 +287,15 @@ def _is_like_name(word: _Word, is_whole: bool) -> bool:
 
 def _certainty_of_ordinary(word: _Word) -> float:
     return ORDINARY_AT_START if word.starts_sentence else ORDINARY_WITH_CAPITAL
+
+
+def _certainty_of_spelling(word: str, name: str, changes: int) -> float:
+    """How certainly a word with so many changed letters is a name."""
+    share = (changes - 0.5) / min(len(word), len(name))
+    certainty = NEARLY_SPELT - PER_CHANGED_SHARE * share
+    if _is_latin(word) and sound_of(word).consonants != sound_of(name).consonants:
+        certainty *= OTHER_CONSONANTS
+    return certainty
 
 
 def _allowed_changes(letters: int) -> int:

@@ -8,8 +8,12 @@ _FILE = Path(__file__).with_name("ordinary_words.txt")
 _ENDINGS = (
     ("ies", "y"),
     ("ied", "y"),
-    ("es", ""),
-    ("es", "e"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("ses", "s"),
+    ("xes", "x"),
+    ("zes", "z"),
+    ("oes", "o"),
     ("s", ""),
     ("ed", ""),
     ("ed", "e"),
@@ -30,11 +34,9 @@ def is_ordinary(word: str) -> bool:
         return True
     for ending, replacement in _ENDINGS:
         if word.endswith(ending):
-            base = word[: -len(ending)]
-            if len(base) < MIN_BASE:
-                continue
+            base = word[: -len(ending)] + replacement
             # "planned" has the base "plan".
-            if base + replacement in words or _DOUBLED.sub(r"\1", base) in words:
+            if len(base) >= MIN_BASE and (base in words or _DOUBLED.sub(r"\1", base) in words):
                 return True
     return False
 

@@ -34,7 +34,9 @@ _SPELLINGS = (
 _DOUBLE = re.compile(r"([^aeiouy])\1+")
 _VOWEL_GROUP = re.compile(f"[{_VOWELS}]+")
 _VOWEL_CLASSES = {"a": "a", "e": "e", "i": "i", "y": "i", "o": "o", "u": "o"}
-_LONG_VOWELS = {
+_VOWEL_GROUPS = {
+    "au": "a",
+    "eo": "e",
     "ai": "a-",
     "ay": "a-",
     "ei": "a-",
@@ -82,7 +84,9 @@ def sound_of(word: str) -> Sound:
     consonants = _VOWEL_GROUP.sub("", letters)
     vowel = ""
     if len(consonants) <= MAX_SHORT_CONSONANTS:
-        vowel = _LONG_VOWELS.get(first_group, first_vowel)
+        vowel = first_vowel
+        if len(first_group) > 1:
+            vowel = _VOWEL_GROUPS.get(first_group, first_group)
         if is_long:
             vowel = f"{first_vowel}-"
     ending = _ENDINGS.get(letters[-1:], "")
