@@ -28,7 +28,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block, PassageRef
 from memolith.domain.queries import Query
-from memolith.ports.ranker import Asked, Evidence, Ranked
+from memolith.ports.ranker import Asked, Evidence, Ranked, Surroundings
 from memolith.retrieval.ranking import weights
 from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.retrieval.ranking.signals import Signals
@@ -115,13 +115,12 @@ class Recorder(HybridRanker):
         asked: Asked,
         mode: str,
         candidates: Collection[PassageRef],
-        known: Mapping[PassageRef, Evidence],
-        superseded: Collection[str] = (),
+        known: Surroundings,
     ) -> list[Ranked]:
-        signals = Signals(asked, known, superseded)
+        signals = Signals(asked, known)
         for ref in candidates:
-            self.found[ref] = (known[ref], signals.of(ref))
-        return super().rank(asked, mode, candidates, known, superseded)
+            self.found[ref] = (known.evidence[ref], signals.of(ref))
+        return super().rank(asked, mode, candidates, known)
 
 
 def from_worlds() -> Iterator[Material]:

@@ -31,6 +31,7 @@ from memolith.ports.ranker import (
     NamedSpeaker,
     Ranked,
     Ranker,
+    Surroundings,
 )
 from memolith.ports.store import Reader
 from memolith.ports.text_index import Candidate
@@ -46,6 +47,8 @@ LAST_SHARE = 0.25
 """Of this last part of a side none may be worth returning, or else more are looked at."""
 MAX_WITH_NEIGHBOURS = 40
 """For how many of the best hits the passages before and after are hits, too."""
+SESSION_REACH = 6
+"""How far around a passage what is said counts for its score."""
 MAX_JUDGED = 20
 """How many of the best hits the judge of deep search reads."""
 MAX_PHRASES = 50
@@ -59,8 +62,6 @@ MAX_PAST_PASSAGES_EMBEDDED = 200
 LOWEST_COSINE = -1.0
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 """Names of speakers that say what they are, and not who."""
-_WORD = re.compile(r"\w+")
-_QUOTED = re.compile(r'"([^"]+)"')
 
 
 class QueryVector(NamedTuple):
@@ -106,6 +107,8 @@ class Search:
         """The passages that were read, with all that their scores depend on."""
         self._cosines: dict[PassageRef, float] = {}
         """The cosines that are known."""
+        self._compared: set[PassageRef] = set()
+        """The passages whose vectors were looked up; some have none."""
         self._superseded: set[str] = set()
         """The items, of those that were read, that a newer one contradicts."""
 
@@ -113,10 +116,10 @@ class Search:
         query = self._query
         lexicon = self._lexicon
         terms = lexicon.query_terms(query.text)
-        quoted = list(dict.fromkeys(_QUOTED.findall(query.text)))[:MAX_PHRASES]
-        phrases = [tuple(lexicon.terms(text)) for text in quoted]
-        named = _visible_speakers(self._rows, self._caller, query.text)
-        names = " ".join(speaker.name for speaker in named)
+        quoted = self._ranker.quoted_phrases(query.text)[:MAX_PHRASES]
+        phrases = [tuple(lexicon.phrase_terms(text)) for text in quoted]
+        named = self._named_speakers()
+        names = " ".join(f"{speaker.name} {speaker.written}" for speaker in named)
         return Asked(
             text=query.text,
             terms=tuple(terms),
@@ -128,13 +131,28 @@ class Search:
             name_terms=frozenset(lexicon.terms(names)),
         )
 
+    def _named_speakers(self) -> tuple[NamedSpeaker, ...]:
+        """The speakers that the query names, of those whose words the caller may see."""
+        people = [
+            name for name in self._rows.speakers(self._caller.tenant) if name.lower() not in ROLES
+        ]
+        named = self._ranker.named_speakers(self._query.text, people)
+        if not named:
+            return ()
+        visible = self._rows.visible_speakers(self._caller, [speaker.name for speaker in named])
+        return tuple(speaker for speaker in named if speaker.name in visible)
+
     @property
     def text_for_model(self) -> str:
         """The query without the names of speakers, which stand in every message of theirs."""
         text = self._query.text
         if self._query.verbatim or self._query.alike:
             return text
-        words = {word for speaker in self._asked.named for word in speaker.name.split()}
+        words = {
+            word
+            for speaker in self._asked.named
+            for word in (*speaker.name.split(), *speaker.written.split())
+        }
         for word in words:
             text = re.sub(rf"\b{re.escape(word)}('s)?\b", " ", text, flags=re.I)
         return " ".join(text.split()) or self._query.text
@@ -196,10 +214,21 @@ class Search:
         self._read(refs)
         present = [ref for ref in sorted(refs) if ref in self._evidence]
         self._read(self._neighbours(present))
-        ranked = self._ranker.rank(
-            self._asked, self._mode, present, self._evidence, self._superseded
-        )
+        self._compare({ref for one in present for ref in self._session_of(one)})
+        ranked = self._ranker.rank(self._asked, self._mode, present, self._surroundings())
         scores.update((hit.ref, hit) for hit in ranked)
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(self._evidence, self._cosines, self._superseded)
+
+    def _session_of(self, ref: PassageRef) -> range:
+        """The passages that are said around a passage, as far as they count."""
+        last = self._items[item_row_of(ref)].passages - 1
+        if last <= 1:
+            return range(0)
+        ordinal = ordinal_of(ref)
+        first = ref - min(SESSION_REACH, ordinal)
+        return range(first, ref + min(SESSION_REACH, last - ordinal) + 1)
 
     def _neighbours(self, refs: Iterable[PassageRef]) -> set[PassageRef]:
         """The passages before and after, of the same items."""
@@ -310,15 +339,24 @@ class Search:
         if not missing:
             return
         found = self._rows.passages_at(missing)
-        if self._query_vector is not None:
-            # Passages of the past have negative references and are in no index.
-            unknown = {ref for ref in found if ref >= 0 and ref not in self._cosines}
-            if unknown:
-                vectors = self._query_vector.meaning.vectors
-                self._cosines |= vectors.cosines(self._rows, self._query_vector.vector, unknown)
+        self._compare(found.keys())
+        ids = {item.id for item, _ in found.values()}
+        self._superseded.update(self._rows.superseded(self._caller.tenant, ids))
         for ref, (item, passage) in found.items():
             self._items[item_row_of(ref)] = item
             self._take(ref, item, passage)
+
+    def _compare(self, refs: Iterable[int]) -> None:
+        """Compare the vectors of passages with the query, as far as that was not done yet."""
+        if self._query_vector is None:
+            return
+        # Passages of the past have negative references and are in no index.
+        unknown = {PassageRef(ref) for ref in refs if ref >= 0} - self._compared
+        unknown -= self._cosines.keys()
+        if unknown:
+            self._compared |= unknown
+            vectors = self._query_vector.meaning.vectors
+            self._cosines |= vectors.cosines(self._rows, self._query_vector.vector, unknown)
 
     def _take(self, ref: PassageRef, item: Item, passage: Passage) -> None:
         text = f"{passage.text}\n{self._lexicon.extra(item, passage)}"
@@ -369,7 +407,7 @@ class Search:
         self._embed_past(past)
         for ref, passage in past.items():
             self._take(ref, self._items[item_row_of(ref)], passage)
-        past_hits = self._ranker.rank(self._asked, self._mode, past.keys(), self._evidence)
+        past_hits = self._ranker.rank(self._asked, self._mode, past.keys(), self._surroundings())
         return _in_order(unchanged_hits + past_hits)
 
     def _past_passages(self, ids: set[str], at: str) -> dict[PassageRef, Passage]:
@@ -471,26 +509,6 @@ def check_query(query: Query) -> Query:
 def _refuse(is_wrong: bool, field: str, message: str) -> None:
     if is_wrong:
         raise InvalidInput(message, field=field)
-
-
-def _visible_speakers(rows: Reader, caller: Caller, text: str) -> tuple[NamedSpeaker, ...]:
-    """The speakers that the text names, of those whose words the caller may see."""
-    named = _named_speakers(text, rows.speakers(caller.tenant))
-    if not named:
-        return ()
-    visible = rows.visible_speakers(caller, list(named))
-    return tuple(NamedSpeaker(name, named[name]) for name in visible)
-
-
-def _named_speakers(text: str, speakers: Iterable[str]) -> dict[str, float]:
-    """The speakers of whose names a word stands in the text."""
-    words = set(_WORD.findall(text.lower()))
-    named = {}
-    for name in speakers:
-        lowered = name.lower()
-        if lowered not in ROLES and not words.isdisjoint(_WORD.findall(lowered)):
-            named[name] = 1.0
-    return named
 
 
 def _in_order(ranked: Iterable[Ranked]) -> list[Ranked]:

@@ -9,10 +9,13 @@ from memolith.ports.text_index import Statistics
 
 
 class NamedSpeaker(NamedTuple):
-    """A speaker whom a question names, and how sure that is: 1 if it is spelt the same."""
+    """A speaker whom a question names."""
 
     name: str
+    written: str
+    """How the question writes it."""
     certainty: float
+    """How sure that is: 1 if it is spelt the same."""
 
 
 class Asked(NamedTuple):
@@ -41,6 +44,17 @@ class of its own.
 """
 
 
+class Surroundings(NamedTuple):
+    """What is known of the candidates of a search and of what stands around them."""
+
+    evidence: Mapping[PassageRef, Evidence]
+    """The candidates, and the passages before and after them."""
+    cosines: Mapping[PassageRef, float]
+    """The cosines of these, and of passages a little further away."""
+    superseded: Collection[str]
+    """The items that a newer one contradicts."""
+
+
 class Ranked(NamedTuple):
     """A candidate with its score and the signals behind it."""
 
@@ -65,14 +79,17 @@ class Ranker(Protocol):
         asked: Asked,
         mode: str,
         candidates: Collection[PassageRef],
-        known: Mapping[PassageRef, Evidence],
-        superseded: Collection[str] = (),
+        known: Surroundings,
     ) -> list[Ranked]:
-        """Score the candidates, the best first.
+        """Score the candidates, the best first."""
+        ...
 
-        `known` has the candidates and the passages before and after them. `superseded` are the
-        items that a newer one contradicts.
-        """
+    def named_speakers(self, text: str, speakers: Sequence[str]) -> list[NamedSpeaker]:
+        """Return the speakers that a question names, also if it spells them in another way."""
+        ...
+
+    def quoted_phrases(self, text: str) -> list[str]:
+        """Return what stands between quotes."""
         ...
 
     def by_similarity(self, asked: Asked, known: Mapping[PassageRef, Evidence]) -> list[Ranked]:
@@ -125,6 +142,10 @@ class Lexicon(Protocol):
 
     def terms(self, text: str) -> list[str]:
         """Return the index terms of a text, in order."""
+        ...
+
+    def phrase_terms(self, text: str) -> list[str]:
+        """Return the terms of a phrase as they stand one after the other in a text."""
         ...
 
     def query_terms(self, text: str) -> list[str]:

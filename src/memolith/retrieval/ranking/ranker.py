@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from memolith.domain.passages import PassageRef
-from memolith.ports.ranker import Asked, Evidence, Ranked
+from memolith.ports.ranker import Asked, Evidence, NamedSpeaker, Ranked, Surroundings
 from memolith.retrieval.ranking.calibration import cosine_of, similarity_of
+from memolith.retrieval.ranking.names import meant_names
 from memolith.retrieval.ranking.pairs import most_similar_pairs
+from memolith.retrieval.ranking.phrases import quoted_phrases
 from memolith.retrieval.ranking.signals import Signals, Words, match
 from memolith.retrieval.ranking.weights import (
     bent,
@@ -17,6 +19,9 @@ from memolith.retrieval.ranking.weights import (
 
 DIGITS = 4
 """Scores are rounded to so many digits before hits are put in order by them."""
+
+MIN_CERTAINTY_OF_NAME = 0.7
+"""Below it, a word that looks like a name is mostly there by chance."""
 
 REASONS = {
     "meaning": "meaning",
@@ -30,6 +35,7 @@ REASONS = {
     "answered_meaning": "after a question on it",
     "previous_meaning": "passage before",
     "next_meaning": "passage after",
+    "session": "same session",
     "superseded": "superseded",
     "superseded_now": "superseded",
 }
@@ -49,20 +55,31 @@ class HybridRanker:
         asked: Asked,
         mode: str,
         candidates: Collection[PassageRef],
-        known: Mapping[PassageRef, Evidence],
-        superseded: Collection[str] = (),
+        known: Surroundings,
     ) -> list[Ranked]:
         """Score the candidates, the best first."""
-        signals = Signals(asked, known, superseded)
+        signals = Signals(asked, known)
         ranked = []
         for ref in candidates:
             found = signals.of(ref)
             if mode == "text":
                 found.pop("meaning", None)
-            _, passage, _, _ = known[ref]
+            _, passage, _, _ = known.evidence[ref]
             ranked.append(Ranked(ref, passage, _score(mode, found), _reasons(found)))
         ranked.sort(key=lambda hit: (-hit.score, hit.ref))
         return ranked
+
+    def named_speakers(self, text: str, speakers: Sequence[str]) -> list[NamedSpeaker]:
+        """Return the speakers that a question names, also if it spells them in another way."""
+        return [
+            NamedSpeaker(meant.name, meant.written, meant.certainty)
+            for meant in meant_names(text, speakers)
+            if meant.certainty >= MIN_CERTAINTY_OF_NAME
+        ]
+
+    def quoted_phrases(self, text: str) -> list[str]:
+        """Return what stands between quotes."""
+        return quoted_phrases(text)
 
     def by_similarity(self, asked: Asked, known: Mapping[PassageRef, Evidence]) -> list[Ranked]:
         """Score passages by how alike they are to a text, the most alike first."""

@@ -12,9 +12,10 @@ from datetime import date
 from typing import NamedTuple
 
 from memolith.domain.passages import Passage, PassageRef, item_row_of
-from memolith.ports.ranker import Asked, Evidence
+from memolith.ports.ranker import Asked, Surroundings
 from memolith.retrieval.ranking.common_terms import rarity
 from memolith.retrieval.ranking.dates import Period, asks_when, has_time_words, named_periods
+from memolith.retrieval.ranking.phrases import phrase_share
 
 BM25_K1 = 0.9
 """How soon a word that comes again stops adding to the score of words."""
@@ -30,6 +31,12 @@ BOOSTED_TERM_WEIGHT = 1.5
 
 DATE_FADE_DAYS = 14
 """So many days from what the question names, the signal of the date has fallen to 37 %."""
+
+SESSION_REACH = 6
+"""So many passages before and after belong to what a passage is said in."""
+
+SESSION_BEST = 3
+"""So many of the best of them count."""
 
 QUESTION_MARK_CHARACTERS = 120
 """A passage is a question if it has a question mark in its last characters."""
@@ -157,16 +164,12 @@ class Question(NamedTuple):
 class Signals:
     """Computes the signals of passages for one question."""
 
-    def __init__(
-        self,
-        asked: Asked,
-        known: Mapping[PassageRef, Evidence],
-        superseded: Collection[str] = (),
-    ) -> None:
-        years = sorted({int(passage.at[:4]) for _, passage, _, _ in known.values()})
+    def __init__(self, asked: Asked, known: Surroundings) -> None:
+        self._known = known.evidence
+        self._cosines = known.cosines
+        self._superseded = known.superseded
+        years = sorted({int(passage.at[:4]) for _, passage, _, _ in self._known.values()})
         self._question = Question.of(asked, years)
-        self._known = known
-        self._superseded = superseded
         self._matches: dict[PassageRef, Match] = {}
 
     def of(self, ref: PassageRef) -> dict[str, float]:
@@ -208,6 +211,8 @@ class Signals:
         after = self._neighbour(ref, 1)
         if before is None and after is None:
             signals["alone"] = 1.0
+            return
+        self._add_session(signals, ref)
         if before is not None:
             _, passage, _, cosine = self._known[before]
             kind = "previous"
@@ -221,6 +226,18 @@ class Signals:
             _, _, _, cosine = self._known[after]
             signals["next_words"] = self._match(after).share
             signals["next_meaning"] = max(cosine or 0.0, 0.0)
+
+    def _add_session(self, signals: dict[str, float], ref: PassageRef) -> None:
+        """What is said a little before and after: the best of it, and the mean of the best."""
+        row = item_row_of(ref)
+        around = [
+            self._cosines.get(PassageRef(other), 0.0)
+            for other in range(ref - SESSION_REACH, ref + SESSION_REACH + 1)
+            if other != ref and item_row_of(PassageRef(other)) == row
+        ]
+        best = sorted(around, reverse=True)[:SESSION_BEST]
+        signals["session"] = max(best[0], 0.0)
+        signals["session_mean"] = max(sum(best) / SESSION_BEST, 0.0)
 
     def _add_people_and_time(self, signals: dict[str, float], passage: Passage) -> None:
         question = self._question
@@ -250,15 +267,8 @@ class Signals:
         """What the caller asks for beside the question itself: phrases and entities."""
         asked = self._question.asked
         if asked.phrases:
-            signals["phrase"] = _share_of_phrases(asked.phrases, terms)
+            signals["phrase"] = phrase_share(terms, asked.phrases)
         if asked.entities:
             present = frozenset(terms)
             named = sum(entity <= present for entity in asked.entities)
             signals["entities"] = named / len(asked.entities)
-
-
-def _share_of_phrases(phrases: Sequence[Sequence[str]], terms: Sequence[str]) -> float:
-    """The share of the phrases that stand in the passage, word after word."""
-    text = f" {' '.join(terms)} "
-    found = sum(f" {' '.join(phrase)} " in text for phrase in phrases)
-    return found / len(phrases)
