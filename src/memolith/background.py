@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
 
+from memolith.adapters.free_memory import limit_pools, return_freed_memory
 from memolith.engine.reading import Reading
 from memolith.errors import MemolithError
 from memolith.ports.store import Store
@@ -67,6 +68,8 @@ class Round:
         self.tidy_sandbox()
         if embeddings.embed_waiting(budget_s=EMBED_BUDGET_S):
             embeddings.renew_index()
+            # After a burst of writes, most of what it took is free.
+            return_freed_memory()
         for store in self.other_stores():
             embeddings.embed_in(store, budget_s=EMBED_BUDGET_S)
         if (number + 1) % ROUNDS_BETWEEN_UPKEEP == 0:
@@ -88,6 +91,7 @@ class Background:
         """Repeat the work on a thread of its own; it is given the number of the round."""
         thread = threading.Thread(target=self._repeat, args=(work,), daemon=True)
         self._threads.append(thread)
+        limit_pools()
         thread.start()
 
     def stop(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memolith.adapters.git import checkout
 from memolith.domain.clock import SystemClock
 from memolith.engine.core import Core, build_core
-from memolith.engine.recall import Recall
+from memolith.engine.recall import Recall, SearchSettings
 from memolith.engine.transactions import Transactions
 from memolith.engine.validation import InputRules, Limits
 from memolith.errors import InvalidInput, MemolithError, StoreGone, translated
@@ -89,12 +89,13 @@ def core_on(
     meaning: Callable[[], Meaning | None] = _no_model,
     embed_waiting: Callable[[str, float], object] = _embed_nothing,
     judge: Callable[[], Judge | None] = _no_model,
+    searching: SearchSettings = SearchSettings(),
     before_erase: Callable[[Item], None] = _keep_files,
     after_erase: Callable[[], None] = _drop_nothing,
 ) -> Core:
     """The core of the engine on a store; without a model it searches by words."""
     transactions = Transactions(store, _report_after_commit)
-    recall = Recall(transactions, terms, HybridRanker(), meaning, embed_waiting, judge)
+    recall = Recall(transactions, terms, HybridRanker(), meaning, embed_waiting, judge, searching)
     return build_core(
         transactions, clock or SystemClock(), recall, input_rules, before_erase, after_erase
     )
@@ -165,6 +166,9 @@ class App:
             meaning=self.embeddings.meaning,
             embed_waiting=self.embeddings.embed_waiting,
             judge=lambda: self._cross_encoder,
+            searching=SearchSettings(
+                self.settings.search_floor, frozenset(self.settings.deep_families)
+            ),
             before_erase=self._drop_file,
             after_erase=self.embeddings.drop_index,
         )

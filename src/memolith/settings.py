@@ -110,6 +110,19 @@ class Settings(BaseModel):
         description="how long to wait for the endpoint, in seconds",
     )
 
+    # Search.
+    search_floor: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="the score below which hits are left out; empty: what the ranking has learned",
+    )
+    deep_families: tuple[str, ...] = Field(
+        (),
+        description="the families whose searches are deep, as `core`: a second network reads the "
+        "best hits",
+    )
+
     # The language model that analyses texts.
     analyst_url: str = Field(
         "",

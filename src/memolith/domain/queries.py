@@ -58,8 +58,10 @@ class Query:
     """The lowest score of a hit; None for the floor below which hits are most likely unrelated."""
     alike: bool = False
     """Whether to find what is like the text, rather than what answers it."""
-    deep: bool = False
-    """Whether the judge of deep search reads the best hits."""
+    deep: bool | None = None
+    """Whether the judge of deep search reads the best hits; None for what the family has."""
+    family: str = ""
+    """The family of tools that asks."""
     per_item: bool = False
     per_block: bool = False
     reach: int = 0

@@ -84,7 +84,7 @@ class ContextBuilder:
             raise InvalidInput(
                 "The budget must lie between 20 and 200,000 tokens.", field="budget_tokens"
             )
-        found = self.recall.search(caller, Query(text, chosen, limit=MAX_ITEMS))
+        found = self.recall.search(caller, Query(text, chosen, limit=MAX_ITEMS, family="core"))
         draft = _PackDraft(budget_tokens)
         for hit in found.hits:
             draft.add(hit)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from memolith.domain.blocks import text_of
@@ -53,6 +54,15 @@ class ModelState(NamedTuple):
     model: str
 
 
+class SearchSettings(NamedTuple):
+    """What whoever runs the server has chosen."""
+
+    floor: float | None = None
+    """The score below which hits are left out; None for what the ranking has learned."""
+    deep_families: frozenset[str] = frozenset()
+    """The families whose searches are deep if the call does not say."""
+
+
 class Recall:
     """Searches what a caller may see; without a model it searches by words and says so."""
 
@@ -64,6 +74,7 @@ class Recall:
         meaning: Callable[[], Meaning | None],
         embed_waiting: Callable[[str, float], object],
         judge: Callable[[], Judge | None] = lambda: None,
+        chosen: SearchSettings = SearchSettings(),
     ) -> None:
         self.store = store
         self.lexicon = lexicon
@@ -74,15 +85,16 @@ class Recall:
         """Makes vectors of what waits in a tenant, for at most so many seconds."""
         self.judge = judge
         """Who reads the best hits of a deep search; None where there is no model."""
+        self.chosen = chosen
 
     @property
     def floor(self) -> float:
         """The score below which a hit is left out if the query does not say otherwise."""
-        return self.ranker.floor
+        return self.ranker.floor if self.chosen.floor is None else self.chosen.floor
 
     def search(self, caller: Caller, query: Query) -> Found:
         """One page of the passages that the query finds."""
-        query = check_query(query)
+        query = self._completed(check_query(query))
         warnings: list[str] = []
 
         def run(rows: Reader, meaning: Meaning | None) -> Found:
@@ -105,6 +117,14 @@ class Recall:
             with self.store.reading(caller.tenant) as rows:
                 return run(rows, None)
         return self._with_model(caller, query.mode, warnings, run)
+
+    def _completed(self, query: Query) -> Query:
+        """The query with what it leaves to the settings."""
+        threshold = self.floor if query.threshold is None else query.threshold
+        deep = query.deep
+        if deep is None:
+            deep = query.family in self.chosen.deep_families
+        return replace(query, threshold=threshold, deep=deep)
 
     def similar(
         self,

@@ -98,7 +98,7 @@ class Search:
         self._lexicon = lexicon
         self._ranker = ranker
         self._judge = judge
-        self._threshold = ranker.floor if query.threshold is None else query.threshold
+        self._threshold = query.threshold or 0.0
         self._asked = self._question()
         self._query_vector: QueryVector | None = None
         self._items: dict[int, Item] = {}

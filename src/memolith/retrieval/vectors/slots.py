@@ -1,6 +1,7 @@
 """Vectors and the columns of their items, in blocks of columns."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -9,6 +10,10 @@ from memolith.retrieval.vectors.encoding import Array, microseconds, sign_bits, 
 
 BLOCK_SLOTS = 8192
 """How many slots a block has."""
+
+ADDED_AT_ONCE = 512
+"""How many slots are read from the database at a time. More would leave the memory of the process
+in pieces that it cannot give back."""
 
 WORD_COLUMNS = ("tenant", "kind", "status", "owner", "sees", "project", "namespace", "speaker")
 """The columns with words, which are kept as their codes."""
@@ -27,10 +32,13 @@ class Slots:
         self.blocks = blocks
         self.count = len(blocks) * BLOCK_SLOTS
 
-    def add(self, slots: Sequence[Slot]) -> None:
+    def add(self, slots: Iterable[Slot]) -> None:
         """Put slots at the end."""
-        if not slots:
-            return
+        left = iter(slots)
+        while batch := list(islice(left, ADDED_AT_ONCE)):
+            self._add_batch(batch)
+
+    def _add_batch(self, slots: Sequence[Slot]) -> None:
         end = self.count + len(slots)
         self._grow(end)
         place = np.divmod(np.arange(self.count, end), BLOCK_SLOTS)

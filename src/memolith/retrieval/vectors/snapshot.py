@@ -88,10 +88,12 @@ def write_snapshot(path: Path, dimension: int, slots: Iterator[Slot], marks: Sna
         with open(partial, "wb", opener=open_private) as file:
             file.write(bytes(HEADER_BYTES))
             crc = 0
-            while batch := list(islice(slots, BLOCK_SLOTS)):
+            while True:
                 block = Slots(dimension)
-                block.add(batch)
-                data = block.blocks.tobytes()
+                block.add(islice(slots, BLOCK_SLOTS))
+                if not block.count:
+                    break
+                data = block.blocks.view("u1").data
                 file.write(data)
                 crc = zlib.crc32(data, crc)
             file.seek(0)

@@ -62,7 +62,7 @@ class FollowedSlots:
                 position = self._reopen(rows, marks)
         else:
             position = self._reopen(rows, marks)
-        self.tail.add(list(rows.slots(self._model, position.vector, marks.vector)))
+        self.tail.add(rows.slots(self._model, position.vector, marks.vector))
         self._take_over_changes(rows, position.change)
         self.position = Position(marks.vector, marks.change)
 

@@ -18,7 +18,7 @@ PRAGMAS = (
     "synchronous=full",
     "secure_delete=on",
     "temp_store=memory",
-    "cache_size=-8000",
+    "cache_size=-4000",
     "mmap_size=1073741824",
 )
 """How every connection is set up."""

@@ -22,7 +22,7 @@ def search(
 ) -> SearchResults:
     """Search everything that is remembered and get ids to fetch."""
     found = call.engine.recall.search(
-        call.caller, Query(text=query, limit=MAX_RESULTS, per_item=True)
+        call.caller, Query(text=query, limit=MAX_RESULTS, per_item=True, family="chatgpt")
     )
     return {
         "results": [

@@ -1,7 +1,7 @@
 """Find items of any kind: by words and meaning, as a ready-made context, along links."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -24,6 +24,7 @@ from memolith.tools.core.models import (
 from memolith.tools.core.views import item_body, link_body
 from memolith.tools.results import replaced, text_with_speakers
 
+Depth = Annotated[int, Field(ge=0, le=2)] | Literal["deep"]
 MAX_LINKED_HITS = 20
 MAX_LINKED_TEXT_LENGTH = 500
 SCORE_PER_STEP = 0.5
@@ -44,7 +45,10 @@ def recall(
     status: str | None = None,
     as_of: str | None = None,
     mode: SearchMode = "hybrid",
-    depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
+    depth: Annotated[Depth, Field(description="links to follow, or deep: judged twice")] = 0,
+    min_score: Annotated[
+        float | None, Field(ge=0, le=1, description="0: show all; else a floor")
+    ] = None,
     limit: Limit = 10,
     offset: Annotated[int, Field(ge=0)] = 0,
 ) -> Recalled:
@@ -61,11 +65,21 @@ def recall(
     )
     found = call.engine.recall.search(
         call.caller,
-        Query(text=query, filter=chosen, mode=mode, limit=limit, offset=offset, as_of=as_of),
+        Query(
+            text=query,
+            filter=chosen,
+            mode=mode,
+            limit=limit,
+            offset=offset,
+            threshold=min_score,
+            as_of=as_of,
+            deep=True if depth == "deep" else None,
+            family="core",
+        ),
     )
     marks = call.engine.reading.superseded(call.caller, [hit.item.id for hit in found.hits])
     hits = [_hit_body(hit, marks.get(hit.item.id)) for hit in found.hits]
-    if depth:
+    if depth and depth != "deep":
         hits.extend(_linked_hits(call, found.hits, depth))
     return {"hits": hits, "total": found.total, "warnings": list(found.warnings)}
 

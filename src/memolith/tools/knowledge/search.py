@@ -40,6 +40,7 @@ def search_concepts_semantic(
             filter=concept_filter(min_certainty, area=area, topic=topic),
             limit=limit,
             per_item=True,
+            family="knowledge",
         ),
     )
     marks = call.engine.reading.superseded(call.caller, [hit.item.id for hit in found.hits])

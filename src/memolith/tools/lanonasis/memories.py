@@ -237,6 +237,7 @@ def search_memories(
             limit=limit,
             threshold=score_of(tenant_number(call, "search_threshold", threshold), floor),
             per_item=True,
+            family="lanonasis",
         ),
     )
     similarities = {hit.item.id: similarity_of(hit.score, floor) for hit in found.hits}

@@ -52,6 +52,7 @@ class ParsedQuery(Argument):
             filter=FILES,
             limit=MAX_FOUND_FILES,
             per_item=True,
+            family="memorylake",
             meant=(sentence or cleaned or text)[:MAX_QUERY_LENGTH],
             boosted=tuple(boosted),
             entities=tuple(entities),

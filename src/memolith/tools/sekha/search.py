@@ -46,6 +46,7 @@ def memory_search(
             offset=offset,
             per_block=True,
             reach=PASSAGES_AROUND_HIT,
+            family="sekha",
         ),
     )
     return {

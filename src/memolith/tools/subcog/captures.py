@@ -128,6 +128,7 @@ def subcog_recall(
             limit=limit or DEFAULT_SEARCH_LIMIT,
             offset=offset,
             per_item=True,
+            family="subcog",
         ),
     )
     scores = {hit.item.id: hit.score for hit in found.hits}
