@@ -39,6 +39,8 @@ from memolith.ports.vectors import Meaning
 
 MODES = ("hybrid", "vector", "text")
 MAX_QUERY_LENGTH = 10_000
+MAX_LIMIT = 1000
+"""The longest page of hits."""
 CANDIDATES = (100, 300, 1000)
 """How many passages each side of a search proposes: first so many, then more for as long as the
 last ones are still worth returning."""
@@ -489,9 +491,9 @@ def check_query(query: Query) -> Query:
         "The past is not searched by metadata or links.",
     )
     _refuse(
-        not 1 <= query.limit <= MAX_CANDIDATES_PER_SIDE,
+        not 1 <= query.limit <= MAX_LIMIT,
         "limit",
-        f"The limit must lie between 1 and {MAX_CANDIDATES_PER_SIDE}.",
+        f"The limit must lie between 1 and {MAX_LIMIT}.",
     )
     _refuse(query.offset < 0, "offset", "The offset cannot be negative.")
     threshold = query.threshold
