@@ -37,9 +37,9 @@ from memolith.settings import Settings
 Floats = NDArray[np.float64]
 
 BY_HAND = {
-    "hybrid": {"phrase": 2.0, "entities": 2.0, "superseded": -1.0, "superseded_now": -2.0},
-    "text": {"phrase": 2.0, "entities": 2.0, "superseded": -1.0, "superseded_now": -2.0},
-    "vector": {"superseded": -1.0, "superseded_now": -2.0},
+    "hybrid": {"phrase": 2.0, "entities": 2.0, "superseded": -1.5, "superseded_now": -3.0},
+    "text": {"phrase": 2.0, "entities": 2.0, "superseded": -1.5, "superseded_now": -3.0},
+    "vector": {"superseded": -1.5, "superseded_now": -3.0},
 }
 """Weights of signals that the questions say too little about."""
 
@@ -55,20 +55,33 @@ AROUND = (
     "time_words",
     "is_question",
     "length",
-    "question_length",
 )
-BY_WORDS = ("words", "words_over_0.3", "coverage", "rarest", "known")
-BY_MEANING = ("meaning", "meaning_over_0.3", "meaning_over_0.5")
+BY_WORDS = ("words", "words_over_0.3", "coverage")
+BY_MEANING = ("meaning", "meaning_over_0.3", "meaning_over_0.5", "foreign_meaning")
 TOGETHER = ("meaning_and_words", "meaning_and_coverage")
-NEAR_MEANING = ("previous_meaning", "answered_meaning", "next_meaning")
+NEAR_MEANING = (
+    "previous_meaning",
+    "answered_meaning",
+    "next_meaning",
+    "session",
+    "session_mean",
+)
 USED = {
     "hybrid": (*BY_MEANING, *BY_WORDS, *TOGETHER, *AROUND, *NEAR_MEANING),
     "text": (*BY_WORDS, *AROUND),
-    "vector": (*BY_MEANING, "alone", "length", "question_length"),
+    "vector": (*BY_MEANING, "alone", "length"),
 }
 """The signals that each kind of search adds up."""
 
 PENALTY = 1.0
+MAX_STEP = 1.5
+BEND_QUANTILES = (0.2, 0.6)
+"""The worth of the sum may bend where so much of what is right lies below."""
+
+PARTS = {"conversation": 1.0, "notes": 2.0, "file": 0.3, "language": 0.4}
+"""How much the kinds of collections count, however many questions they have."""
+
+FOREIGN_PART = 0.5
 NOISE = "zor plim vakt quor blen dasp frim gulv hest jorp".split()
 
 
@@ -102,6 +115,7 @@ class Answered:
     right: list[bool]
     keys: list[str]
     wanted: frozenset[str]
+    text: str
 
 
 class Recorder(HybridRanker):
@@ -203,7 +217,7 @@ class Stored:
         """The candidates of a question with their signals."""
         self.recorder.found.clear()
         self.app.engine.recall.search(ME, Query(text, threshold=1.0, limit=1))
-        answered = Answered(self.material, foreign, [], [], [], right)
+        answered = Answered(self.material, foreign, [], [], [], right, text)
         for (_, passage, _, _), signals in self.recorder.found.values():
             key = self.keys[passage.item, passage.block]
             answered.keys.append(key)
@@ -258,58 +272,105 @@ def _renamed(text: str, theirs: Sequence[str], ours: Sequence[str]) -> str:
     return text
 
 
-def matrix(answered: Sequence[Answered], names: Sequence[str], hand: Mapping[str, float]) -> Floats:
-    """A row for each candidate; the last column is what the weights by hand give."""
-    rows = []
-    for each in answered:
-        for signals in each.signals:
-            row = [signals.get(name, 0.0) for name in names]
-            row.append(sum(weight * signals.get(name, 0.0) for name, weight in hand.items()))
-            rows.append(row)
-    return np.array(rows)
-
-
-def shares(answered: Sequence[Answered]) -> Floats:
-    """How much each candidate counts: every kind of collection the same, foreign questions less."""
+def _counts(answered: Sequence[Answered]) -> dict[tuple[str, bool], int]:
+    """How many questions of each kind there are, own and foreign ones apart."""
     counts: dict[tuple[str, bool], int] = defaultdict(int)
     for each in answered:
         counts[each.material.kind, each.foreign] += 1
-    parts = {"conversation": 1.0, "notes": 0.8, "file": 0.3, "language": 0.3}
+    return counts
+
+
+def shares(answered: Sequence[Answered]) -> Floats:
+    """How much each candidate counts: foreign questions less."""
+    counts = _counts(answered)
     made = []
     for each in answered:
-        part = parts[each.material.kind] * (0.5 if each.foreign else 1.0)
+        part = PARTS[each.material.kind] * (FOREIGN_PART if each.foreign else 1.0)
         part *= 1000 / counts[each.material.kind, each.foreign]
         made += [part] * len(each.signals)
     return np.array(made)
 
 
 def fit(columns: Floats, right: Floats, counts: Floats) -> Floats:
-    """Logistic regression by Newton's method, with a small penalty; the bias comes last."""
-    offset = columns[:, -1]
-    design = np.column_stack((columns[:, :-1], np.ones(len(columns))))
+    """Logistic regression by Newton's method; the bias comes last."""
+    design = np.column_stack((columns, np.ones(len(columns))))
     penalty = np.full(design.shape[1], PENALTY)
     penalty[-1] = 0.0
     found = np.zeros(design.shape[1])
-    for _ in range(30):
-        chance = 1 / (1 + np.exp(-np.clip(design @ found + offset, -30, 30)))
+    for _ in range(40):
+        chance = 1 / (1 + np.exp(-np.clip(design @ found, -30, 30)))
         slope = design.T @ (counts * (right - chance)) - penalty * found
         bend = (design * (counts * chance * (1 - chance))[:, None]).T @ design + np.diag(penalty)
         step = np.linalg.solve(bend, slope)
-        found += step
+        found += step * min(1.0, MAX_STEP / np.abs(step).max())
         if np.abs(step).max() < 1e-6:
             break
     return found
 
 
-def fitted(answered: Sequence[Answered], mode: str) -> dict[str, float]:
-    """The weights of a kind of search."""
+def fit_order(lists: Sequence[tuple[Floats, Floats, float]]) -> Floats:
+    """The weights that put what is right first in its list: a conditional logit.
+
+    A list has the signals of its candidates, which of them are right, and how much it counts.
+    """
+    size = lists[0][0].shape[1]
+    found = np.zeros(size)
+    for _ in range(40):
+        slope = -PENALTY * found
+        bend = PENALTY * np.eye(size)
+        for signals, right, count in lists:
+            sums = signals @ found
+            chances = np.exp(sums - sums.max())
+            chances /= chances.sum()
+            slope += count * (signals.T @ (right / right.sum() - chances))
+            weighted = signals * chances[:, None]
+            mean = weighted.sum(axis=0)
+            bend += count * (signals.T @ weighted - np.outer(mean, mean))
+        step = np.linalg.solve(bend, slope)
+        found += step * min(1.0, MAX_STEP / np.abs(step).max())
+        if np.abs(step).max() < 1e-3:
+            break
+    return found
+
+
+def fitted(answered: Sequence[Answered], mode: str) -> weights.Combination:
+    """The weights of a kind of search: first the order, then what the sum is worth."""
     names = USED[mode]
-    hand = BY_HAND[mode]
+    counts = _counts(answered)
+    lists = []
+    for each in answered:
+        right = np.array([1.0 if one else 0.0 for one in each.right])
+        if not each.foreign and right.any():
+            share = PARTS[each.material.kind] * 1000 / counts[each.material.kind, False]
+            lists.append((_columns(each, names), right, share))
+    found = fit_order(lists)
+    order = {name: float(value) for name, value in zip(names, found, strict=True)}
+    order |= BY_HAND[mode]
+    return weights.Combination(order, _worth(answered, order))
+
+
+def _columns(each: Answered, names: Sequence[str]) -> Floats:
+    return np.array([[signals.get(name, 0.0) for name in names] for signals in each.signals])
+
+
+def _worth(answered: Sequence[Answered], order: Mapping[str, float]) -> dict[str, float]:
+    sums = np.array([weights.total_of(one, order) for each in answered for one in each.signals])
     right = np.array([1.0 if one else 0.0 for each in answered for one in each.right])
-    found = fit(matrix(answered, names, hand), right, shares(answered))
-    made = {"bias": float(found[-1])}
-    made |= {name: float(value) for name, value in zip(names, found[:-1], strict=True)}
-    return made | dict(hand)
+    first_at, second_at = np.quantile(sums[right > 0], BEND_QUANTILES)
+    columns = [sums, np.maximum(0, sums - first_at), np.maximum(0, sums - second_at)]
+    for name in weights.QUESTION_SIGNALS:
+        columns.append(np.array([one.get(name, 0.0) for each in answered for one in each.signals]))
+    found = fit(np.column_stack(columns), right, shares(answered))
+    slope, first, second, *others, bias = [float(value) for value in found]
+    worth = {
+        "bias": bias,
+        "slope": slope,
+        "first_bend_at": float(first_at),
+        "first_bend": first,
+        "second_bend_at": float(second_at),
+        "second_bend": second,
+    }
+    return worth | dict(zip(weights.QUESTION_SIGNALS, others, strict=True))
 
 
 @dataclass
@@ -324,7 +385,7 @@ class Figures:
     foreign_best: list[float] = field(default_factory=list)
 
 
-def judge(answered: Sequence[Answered], chosen: Mapping[str, float]) -> dict[str, Figures]:
+def judge(answered: Sequence[Answered], chosen: weights.Combination) -> dict[str, Figures]:
     """Figures by kind; `best` has the scores of the first hits and whether they are right."""
     figures: dict[str, Figures] = defaultdict(Figures)
     for each in answered:
@@ -343,7 +404,7 @@ def judge(answered: Sequence[Answered], chosen: Mapping[str, float]) -> dict[str
     return figures
 
 
-def calibration(answered: Sequence[Answered], chosen: Mapping[str, float]) -> None:
+def calibration(answered: Sequence[Answered], chosen: weights.Combination) -> None:
     """Per band of the score: how many candidates, and the share that is right."""
     bands: dict[int, list[bool]] = defaultdict(list)
     for each in answered:
@@ -379,13 +440,20 @@ def crossed(answered: Sequence[Answered], mode: str) -> None:
         )
 
 
-def write(found: Mapping[str, Mapping[str, float]], bounds: Mapping[str, float]) -> None:
+def write(
+    found: Mapping[str, weights.Combination],
+    deep: Mapping[str, float],
+    bounds: Mapping[str, float],
+) -> None:
     """Write the file that ranking reads."""
-    lines = ["# Fitted by `python -m bench.fit_ranking`.", "", "[bounds]"]
-    lines += [f"{name} = {value:.4g}" for name, value in bounds.items()]
+    lines = ["# Fitted by `python -m bench.fit_ranking`."]
+    parts = {"bounds": bounds, "deep": deep}
     for mode, chosen in found.items():
-        lines += ["", f"[{mode}]"]
-        lines += [f'"{name}" = {value:.4g}' for name, value in chosen.items()]
+        parts[f"{mode}.order"] = chosen.order
+        parts[f"{mode}.worth"] = chosen.worth
+    for name, values in parts.items():
+        lines += ["", f"[{name}]"]
+        lines += [f'"{key}" = {value:.4f}' for key, value in values.items()]
     weights.FILE.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
@@ -404,7 +472,7 @@ def main() -> None:
     present = weights.weights()
     bounds = {"floor": present.floor, "likely": present.likely, "strong": present.strong}
     if not options.no_write:
-        write({**found, "deep": present.deep}, bounds)
+        write(found, present.deep, bounds)
 
 
 def _kept(path: Path | None) -> list[Answered]:

@@ -41,12 +41,12 @@ MODES = ("hybrid", "vector", "text")
 MAX_QUERY_LENGTH = 10_000
 MAX_LIMIT = 1000
 """The longest page of hits."""
-CANDIDATES = (100, 300, 1000)
+CANDIDATES = (100, 400)
 """How many passages each side of a search proposes: first so many, then more for as long as the
 last ones are still worth returning."""
 MAX_CANDIDATES_PER_SIDE = CANDIDATES[-1]
 LAST_SHARE = 0.25
-"""Of this last part of a side none may be worth returning, or else more are looked at."""
+"""If half of this last part of a side is worth returning, more of it are looked at."""
 MAX_WITH_NEIGHBOURS = 40
 """For how many of the best hits the passages before and after are hits, too."""
 SESSION_REACH = 6
@@ -209,7 +209,10 @@ class Search:
     def _ends_well(self, side: Sequence[PassageRef], scores: Mapping[PassageRef, Ranked]) -> bool:
         """Whether the last candidates of a side are still worth returning."""
         last = side[-round(LAST_SHARE * len(side)) :]
-        return any(ref in scores and scores[ref].score >= self._threshold for ref in last)
+        # A higher threshold looks no less far, so that it only cuts the list.
+        lowest = min(self._threshold, self._ranker.floor)
+        good = sum(ref in scores and scores[ref].score >= lowest for ref in last)
+        return 2 * good >= len(last)
 
     def _score(self, refs: Collection[PassageRef], scores: dict[PassageRef, Ranked]) -> None:
         """Read candidates and what stands around them, and score them."""

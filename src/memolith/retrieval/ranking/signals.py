@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memolith.domain.passages import Passage, PassageRef, item_row_of
 from memolith.ports.ranker import Asked, Surroundings
-from memolith.retrieval.ranking.common_terms import rarity
+from memolith.retrieval.ranking.common_terms import english_share, rarity
 from memolith.retrieval.ranking.dates import Period, asks_when, has_time_words, named_periods
 from memolith.retrieval.ranking.phrases import phrase_share
 
@@ -43,6 +43,12 @@ QUESTION_MARK_CHARACTERS = 120
 
 RAREST = 10.0
 """About the rarity of a word that stands in one of 20,000 passages."""
+
+ENGLISH_SHARE = 0.3
+"""A question with this share of common English words is in English."""
+
+MIN_WORDS_TO_TELL = 3
+"""Fewer words may be names or terms of any language."""
 
 _ASKS_FOR_NEWEST = re.compile(
     r"\b(current|currently|now|nowadays|latest|newest|still|today|these days|most recent"
@@ -142,6 +148,8 @@ class Question(NamedTuple):
     asks_for_newest: bool
     asks_for_past: bool
     length: float
+    foreign: float
+    """How far it seems to be in another language than English, which the model knows little of."""
 
     @classmethod
     def of(cls, asked: Asked, years: Sequence[int]) -> "Question":
@@ -158,7 +166,14 @@ class Question(NamedTuple):
             asks_for_newest=_ASKS_FOR_NEWEST.search(asked.text) is not None,
             asks_for_past=_ASKS_FOR_PAST.search(asked.text) is not None,
             length=math.log1p(len(asked.terms)) / 3,
+            foreign=_foreign(asked.text),
         )
+
+
+def _foreign(text: str) -> float:
+    if len(text.split()) < MIN_WORDS_TO_TELL and text.isascii():
+        return 0.0
+    return max(0.0, 1 - english_share(text) / ENGLISH_SHARE)
 
 
 class Signals:
@@ -187,6 +202,9 @@ class Signals:
         }
         if cosine is not None:
             signals["meaning"] = max(cosine, 0.0)
+        if question.foreign:
+            signals["foreign"] = question.foreign
+            signals["foreign_meaning"] = question.foreign * max(cosine or 0.0, 0.0)
         self._add_neighbours(signals, ref)
         self._add_people_and_time(signals, passage)
         self._add_wishes(signals, passage, terms)

@@ -20,13 +20,26 @@ PAIRS = (("meaning", "words"), ("meaning", "coverage"))
 """Signals that say more together."""
 
 
-class Weights(NamedTuple):
-    """What each kind of search adds up, and what the sum is worth."""
+QUESTION_SIGNALS = ("alone", "question_length", "foreign")
+"""Signals that say more about the question or the store than about one hit."""
 
-    hybrid: Mapping[str, float]
-    text: Mapping[str, float]
+
+class Combination(NamedTuple):
+    """How the signals of a kind of search add up, and what the sum is worth."""
+
+    order: Mapping[str, float]
+    """The weights of the signals: hits are in the order of their sum."""
+    worth: Mapping[str, float]
+    """The line with two bends that turns the sum into the logarithm of the odds."""
+
+
+class Weights(NamedTuple):
+    """The weights of each kind of search, and what a score is worth."""
+
+    hybrid: Combination
+    text: Combination
     """For a search by words, and for passages that have no vector."""
-    vector: Mapping[str, float]
+    vector: Combination
     deep: Mapping[str, float]
     """For what the judge of deep search has read."""
     floor: float
@@ -40,9 +53,9 @@ def weights() -> Weights:
     stored = tomllib.loads(FILE.read_text(encoding="utf-8"))
     bounds = stored["bounds"]
     return Weights(
-        hybrid=stored["hybrid"],
-        text=stored["text"],
-        vector=stored["vector"],
+        hybrid=Combination(**stored["hybrid"]),
+        text=Combination(**stored["text"]),
+        vector=Combination(**stored["vector"]),
         deep=stored["deep"],
         floor=bounds["floor"],
         likely=bounds["likely"],
@@ -65,14 +78,26 @@ def bent(signals: Mapping[str, float]) -> dict[str, float]:
     return all_signals
 
 
-def probability(signals: Mapping[str, float], chosen: Mapping[str, float]) -> float:
-    """What the weighted sum of the signals is worth."""
-    total = chosen["bias"]
+def total_of(signals: Mapping[str, float], order: Mapping[str, float]) -> float:
+    """The weighted sum of the signals."""
+    total = 0.0
     for name, value in signals.items():
-        weight = chosen.get(name)
+        weight = order.get(name)
         if weight is not None:
             total += weight * value
-    return squashed(total)
+    return total
+
+
+def probability(signals: Mapping[str, float], chosen: Combination) -> float:
+    """What the weighted sum of the signals is worth."""
+    total = total_of(signals, chosen.order)
+    worth = chosen.worth
+    odds = worth["bias"] + worth["slope"] * total
+    odds += worth["first_bend"] * max(0.0, total - worth["first_bend_at"])
+    odds += worth["second_bend"] * max(0.0, total - worth["second_bend_at"])
+    for name in QUESTION_SIGNALS:
+        odds += worth[name] * signals.get(name, 0.0)
+    return squashed(odds)
 
 
 def squashed(total: float) -> float:
