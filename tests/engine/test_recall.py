@@ -253,8 +253,10 @@ def test_the_same_question_gets_the_same_answer(crowd: App, mode: str) -> None:
 def test_the_total_counts_what_passes_the_filter(crowd: App) -> None:
     chosen = Filter(where=(Condition("n", "lt", 3),))
     for mode in ("hybrid", "vector"):
-        assert found(crowd, "horse", mode=mode, filter=chosen).total == 36
-        assert len(ids(crowd, "horse", mode=mode, filter=chosen)) == 36
+        assert found(crowd, "horse", mode=mode, filter=chosen, threshold=0.0).total == 36
+        assert len(ids(crowd, "horse", mode=mode, filter=chosen, threshold=0.0)) == 36
+        of_horses = found(crowd, "horse", mode=mode, filter=chosen, limit=100)
+        assert of_horses.total == len(of_horses.hits) >= 9
 
 
 # Filters inside the vector side

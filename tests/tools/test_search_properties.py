@@ -49,6 +49,8 @@ class SearchTool(NamedTuple):
     narrowing: Arguments = {}
     """The arguments that keep every second item."""
     fixed: Arguments = {}
+    threshold: str = ""
+    """The parameter that sets the lowest score; empty if there is none."""
 
     def arguments(self, query: str) -> Arguments:
         """The call for a question."""
@@ -76,6 +78,7 @@ SEARCH_TOOLS = (
         key=("id", "text"),
         has_offset=True,
         narrowing={"tags": ["even"]},
+        threshold="min_score",
     ),
     SearchTool(
         "core.context",
@@ -95,6 +98,7 @@ SEARCH_TOOLS = (
         score="similarity_score",
         total="total_results",
         narrowing={"tags": ["even"]},
+        threshold="threshold",
     ),
     SearchTool(
         "lanonasis.search_lanonasis_docs",
@@ -335,6 +339,7 @@ each_tool = cases(SEARCH_TOOLS)
 each_scored_tool = cases([tool for tool in SEARCH_TOOLS if tool.score is not None])
 each_filtering_tool = cases([tool for tool in SEARCH_TOOLS if tool.narrowing])
 each_tool_with_limit = cases([tool for tool in SEARCH_TOOLS if tool.max_limit is not None])
+each_tool_with_threshold = cases([tool for tool in SEARCH_TOOLS if tool.threshold])
 each_size = pytest.mark.parametrize(
     "notes",
     [*SIZES[:-1], pytest.param(LARGEST, marks=pytest.mark.full)],
@@ -466,27 +471,23 @@ def _named(name: str) -> SearchTool:
     return next(tool for tool in SEARCH_TOOLS if tool.name == name)
 
 
-@each_size
-def test_a_threshold_cuts_the_list(notes: Notes) -> None:
-    tool = _named("lanonasis.search_memories")
+@each_tool_with_threshold
+def test_a_threshold_cuts_the_list(notes: Notes, tool: SearchTool) -> None:
     for question in QUESTIONS:
-        answer = notes.run(tool, question, limit=MAX_LIMIT)
-        whole = answer["results"]
-        similarities = [row["similarity_score"] for row in whole]
-        for threshold in _some(similarities):
-            cut = notes.run(tool, question, limit=MAX_LIMIT, threshold=threshold)
-            kept = [row for row in whole if row["similarity_score"] >= threshold]
-            assert _compared(tool, cut["results"]) == _compared(tool, kept)
+        whole = notes.rows(tool, question)
+        for threshold in _some([row[tool.score] for row in whole]):
+            cut = notes.run(tool, question, limit=MAX_LIMIT, **{tool.threshold: threshold})
+            kept = [row for row in whole if row[tool.score] >= threshold]
+            assert _compared(tool, cut[tool.rows]) == _compared(tool, kept)
             if len(kept) < len(whole):
-                assert cut["total_results"] == len(kept)
+                assert cut[tool.total] == len(kept)
 
 
-@each_size
-def test_a_threshold_below_the_floor_only_adds_to_the_end(notes: Notes) -> None:
-    tool = _named("lanonasis.search_memories")
+@each_tool_with_threshold
+def test_a_threshold_below_the_floor_only_adds_to_the_end(notes: Notes, tool: SearchTool) -> None:
     for question in QUESTIONS:
         usual = notes.rows(tool, question)
-        everything = notes.rows(tool, question, threshold=0.0)
+        everything = notes.rows(tool, question, **{tool.threshold: 0.0})
         assert _compared(tool, everything)[: len(usual)] == _compared(tool, usual)
         assert len(everything) == min(notes.size, MAX_LIMIT)
 
