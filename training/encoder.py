@@ -16,11 +16,18 @@ from training import onnx_weights
 FOLDER = Path(__file__).parents[1] / "src" / "memolith" / "retrieval" / "embedding" / "model"
 BASE = Path(os.environ.get("MEMOLITH_TRAINING_BASE", "base.onnx"))
 """all-MiniLM-L6-v2 as 8-bit ONNX, as `scripts/build_model.py` makes it."""
-DEVICE = "cuda"
-FIRST, LAST = 101, 102
-"""The tokens that begin and end a text."""
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+"""A CPU is enough to try things out, not to train."""
 
+FIRST_TOKEN = 101
+"""Begins every text."""
+LAST_TOKEN = 102
+"""Ends every text."""
+MAX_TOKENS = 512
+"""The network has no more places."""
+DIMENSIONS = 384
 TOKEN_DIMENSIONS = 64
+"""The length of the vector of a token, for late interaction."""
 
 Tokens = NDArray[np.int64]
 
@@ -46,12 +53,12 @@ class Texts:
         """Make the tokens of all texts that have none yet."""
         fresh = self.texts[len(self.tokens) :]
         encoded = self._tokenizer.encode_batch(fresh, add_special_tokens=False)
-        self.tokens += [np.array(each.ids[:510], np.int64) for each in encoded]
+        self.tokens += [np.array(each.ids[: MAX_TOKENS - 2], np.int64) for each in encoded]
 
     def batch(self, numbers: Sequence[int], max_tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The tokens of some texts and their mask, on the GPU."""
         rows = [self.tokens[number][: max_tokens - 2] for number in numbers]
-        return padded([np.concatenate(([FIRST], row, [LAST])) for row in rows])
+        return padded([np.concatenate(([FIRST_TOKEN], row, [LAST_TOKEN])) for row in rows])
 
     def pair_batch(
         self, pairs: Sequence[tuple[int, int]], max_question: int, max_tokens: int
@@ -59,9 +66,10 @@ class Texts:
         """Questions and passages, each pair as one row of tokens."""
         rows = []
         for question, passage in pairs:
-            asked = self.tokens[question][:max_question]
-            told = self.tokens[passage][: max_tokens - 3 - len(asked)]
-            rows.append(np.concatenate(([FIRST], asked, [LAST], told, [LAST])))
+            first = self.tokens[question][:max_question]
+            second = self.tokens[passage][: max_tokens - 3 - len(first)]
+            row = ([FIRST_TOKEN], first, [LAST_TOKEN], second, [LAST_TOKEN])
+            rows.append(np.concatenate(row))
         return padded(rows)
 
 
@@ -80,10 +88,10 @@ def padded(rows: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def network() -> BertModel:
-    """The network with the weights of the package's model."""
+    """The network with the weights of the base model; its table of words is not trained."""
     config = BertConfig(
         vocab_size=30522,
-        hidden_size=384,
+        hidden_size=DIMENSIONS,
         num_hidden_layers=6,
         num_attention_heads=12,
         intermediate_size=1536,
@@ -97,7 +105,7 @@ def network() -> BertModel:
 
 def load(module: torch.nn.Module, weights: Mapping[str, NDArray[np.float32]]) -> None:
     """Put weights into a network; every one of them must be there."""
-    state = {name: torch.from_numpy(np.ascontiguousarray(w)) for name, w in weights.items()}
+    state = {name: torch.from_numpy(np.array(weight)) for name, weight in weights.items()}
     missing, unexpected = module.load_state_dict(state, strict=False)
     missing = [name for name in missing if "position_ids" not in name]
     if missing or unexpected:
@@ -110,7 +118,7 @@ class BiEncoder(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.network = network()
-        self.tokens = torch.nn.Linear(384, TOKEN_DIMENSIONS, bias=False)
+        self.tokens = torch.nn.Linear(DIMENSIONS, TOKEN_DIMENSIONS, bias=False)
         torch.nn.init.orthogonal_(self.tokens.weight)
         self.to(DEVICE)
 
@@ -127,7 +135,7 @@ class Judge(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.network = network()
-        self.head = torch.nn.Linear(384, 1)
+        self.head = torch.nn.Linear(DIMENSIONS, 1)
         self.to(DEVICE)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -137,17 +145,20 @@ class Judge(torch.nn.Module):
 
 
 def late_interaction(
-    asked: torch.Tensor, asked_mask: torch.Tensor, told: torch.Tensor, told_mask: torch.Tensor
+    questions: torch.Tensor,
+    question_mask: torch.Tensor,
+    passages: torch.Tensor,
+    passage_mask: torch.Tensor,
 ) -> torch.Tensor:
     """For each token of a question its best match in the passage; the mean of these.
 
-    `asked` is (questions, tokens, dimensions), `told` (questions, passages, tokens, dimensions).
-    The tokens that begin and end a text do not count.
+    `questions` is (questions, tokens, dimensions), `passages` (questions, passages, tokens,
+    dimensions). The tokens that begin and end a text do not count.
     """
-    cosines = torch.einsum("qid,qpjd->qpij", asked, told)
-    cosines = cosines.masked_fill(told_mask[:, :, None, :] == 0, -1.0)
+    cosines = torch.einsum("qid,qpjd->qpij", questions, passages)
+    cosines = cosines.masked_fill(passage_mask[:, :, None, :] == 0, -1.0)
     best = cosines.max(dim=3).values
-    weights = asked_mask[:, None, :].float()
+    weights = question_mask[:, None, :].float()
     return (best * weights).sum(2) / weights.sum(2).clamp(min=1.0)
 
 
@@ -167,7 +178,7 @@ def encode(
     """The vectors of texts, in order."""
     model.eval()
     order = sorted(range(len(numbers)), key=lambda place: len(texts.tokens[numbers[place]]))
-    vectors = torch.empty((len(numbers), 384), device=DEVICE)
+    vectors = torch.empty((len(numbers), DIMENSIONS), device=DEVICE)
     with torch.autocast(DEVICE, torch.bfloat16):
         for start in range(0, len(order), rows):
             places = order[start : start + rows]

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -21,13 +21,29 @@ from training.encoder import (
 DEPTH = 50
 """So many of the best are put in order anew."""
 
+QUESTION_TOKENS = 64
+PASSAGE_TOKENS = 192
+PAIR_TOKENS = 224
+
+WITHOUT_ANSWER = 5
+"""The category of the questions that nothing answers."""
+
+
+class Question(NamedTuple):
+    """A question of an evaluation set, as the numbers of its texts."""
+
+    without_names: int
+    """Without the names of speakers, as the model of the product is asked."""
+    asked: int
+    right: set[int]
+    """The places of the passages that answer it."""
+
 
 class Collection(NamedTuple):
-    """Passages, and questions with the places of what answers them."""
+    """Passages that are searched together, and the questions about them."""
 
     passages: list[int]
-    questions: list[tuple[int, int, set[int]]]
-    """The question without names of speakers, as it was asked, and what answers it."""
+    questions: list[Question]
 
 
 class Figures(NamedTuple):
@@ -42,25 +58,32 @@ class Figures(NamedTuple):
 
 
 def collections(path: Path, texts: Texts) -> list[Collection]:
-    """The conversations of a file, in the form of LoCoMo or XQuAD here."""
-    found = []
-    for conversation in json.loads(path.read_text(encoding="utf-8"))["conversations"]:
-        turns = conversation["turns"]
-        places = {str(turn["id"]): place for place, turn in enumerate(turns)}
-        said = []
-        for turn in turns:
-            speaker = turn.get("speaker")
-            said.append(f"{speaker}: {turn['text']}" if speaker else turn["text"])
-        questions = []
-        for question in conversation["questions"]:
-            right = {places[str(id)] for id in question["evidence"] if str(id) in places}
-            if right and question.get("category") != 5:
-                asked = question["question"]
-                without = _without(asked, conversation.get("speakers") or [])
-                questions.append((texts.number(without), texts.number(asked), right))
-        found.append(Collection([texts.number(text) for text in said], questions))
+    """The conversations of a file, in the form that `bench.retrieval` reads."""
+    stored = json.loads(path.read_text(encoding="utf-8"))["conversations"]
+    found = [_collection(conversation, texts) for conversation in stored]
     texts.tokenise()
     return found
+
+
+def _collection(conversation: dict[str, Any], texts: Texts) -> Collection:
+    turns = conversation["turns"]
+    places = {str(turn["id"]): place for place, turn in enumerate(turns)}
+    passages = [texts.number(_spoken(turn)) for turn in turns]
+    speakers = conversation.get("speakers") or []
+    questions = []
+    for question in conversation["questions"]:
+        right = {places[str(id)] for id in question["evidence"] if str(id) in places}
+        if right and question.get("category") != WITHOUT_ANSWER:
+            asked = question["question"]
+            without_names = texts.number(_without(asked, speakers))
+            questions.append(Question(without_names, texts.number(asked), right))
+    return Collection(passages, questions)
+
+
+def _spoken(turn: dict[str, Any]) -> str:
+    speaker = turn.get("speaker")
+    text = str(turn["text"])
+    return f"{speaker}: {text}" if speaker else text
 
 
 def _without(question: str, names: Sequence[str]) -> str:
@@ -84,22 +107,23 @@ def with_tokens(
 ) -> Figures:
     """With late interaction over the best."""
 
-    def scores(cosines: torch.Tensor, best: list[list[int]], one: Collection) -> torch.Tensor:
-        made = []
+    def scores(
+        cosines: torch.Tensor, best: list[list[int]], collection: Collection
+    ) -> torch.Tensor:
+        matches = []
         with torch.autocast(DEVICE, torch.bfloat16):
-            ids, mask = texts.batch(one.passages, 192)
-            _, told = model(ids, mask)
-            told_mask = inner_mask(mask)
-            for (without, _, _), places in zip(one.questions, best, strict=True):
-                asked_ids, asked_mask = texts.batch([without], 64)
-                _, asked = model(asked_ids, asked_mask)
-                at = torch.tensor(places, device=DEVICE)
-                made.append(
-                    late_interaction(
-                        asked, inner_mask(asked_mask), told[at][None], told_mask[at][None]
-                    )[0]
+            passage_ids, passage_mask = texts.batch(collection.passages, PASSAGE_TOKENS)
+            _, passages = model(passage_ids, passage_mask)
+            inner = inner_mask(passage_mask)
+            for question, places in zip(collection.questions, best, strict=True):
+                ids, mask = texts.batch([question.without_names], QUESTION_TOKENS)
+                _, tokens = model(ids, mask)
+                rows = torch.tensor(places, device=DEVICE)
+                match = late_interaction(
+                    tokens, inner_mask(mask), passages[rows][None], inner[rows][None]
                 )
-        return (1 - share) * cosines + share * torch.stack(made).float()
+                matches.append(match[0])
+        return (1 - share) * cosines + share * torch.stack(matches).float()
 
     return _figures(model, texts, sets, scores)
 
@@ -111,31 +135,50 @@ def with_judge(
     """With the judge over the best."""
     judge.eval()
 
-    def scores(cosines: torch.Tensor, best: list[list[int]], one: Collection) -> torch.Tensor:
-        made = []
+    def scores(
+        cosines: torch.Tensor, best: list[list[int]], collection: Collection
+    ) -> torch.Tensor:
+        verdicts = []
         with torch.autocast(DEVICE, torch.bfloat16):
-            for (_, asked, _), places in zip(one.questions, best, strict=True):
-                pairs = [(asked, one.passages[place]) for place in places]
-                made.append(judge(*texts.pair_batch(pairs, 64, 224)).float())
-        return cosines + share * torch.stack(made)
+            for question, places in zip(collection.questions, best, strict=True):
+                pairs = [(question.asked, collection.passages[place]) for place in places]
+                verdicts.append(judge(*texts.pair_batch(pairs, QUESTION_TOKENS, PAIR_TOKENS)))
+        return cosines + share * torch.stack(verdicts).float()
 
     return _figures(model, texts, sets, scores)
 
 
 @torch.no_grad()
 def _figures(model: BiEncoder, texts: Texts, sets: Sequence[Collection], scores: Scores) -> Figures:
-    firsts = tens = reciprocals = 0.0
-    count = 0
-    for one in sets:
-        passages = encode(model, texts, one.passages)
-        questions = encode(model, texts, [without for without, _, _ in one.questions])
-        cosines, best = (questions @ passages.T).topk(min(DEPTH, len(one.passages)), dim=1)
-        totals = scores(cosines, best.tolist(), one)
-        order = totals.argsort(dim=1, descending=True)
-        ranked = best.gather(1, order).tolist()
-        for (_, _, right), places in zip(one.questions, ranked, strict=True):
-            count += 1
-            firsts += places[0] in right
-            tens += len(right & set(places[:10])) / len(right)
-            reciprocals += next((1 / n for n, at in enumerate(places, 1) if at in right), 0.0)
+    rankings: list[tuple[set[int], list[int]]] = []
+    for collection in sets:
+        passages = encode(model, texts, collection.passages)
+        questions = encode(model, texts, [each.without_names for each in collection.questions])
+        depth = min(DEPTH, len(collection.passages))
+        cosines, best = (questions @ passages.T).topk(depth, dim=1)
+        totals = scores(cosines, best.tolist(), collection)
+        ranked = best.gather(1, totals.argsort(dim=1, descending=True)).tolist()
+        for question, places in zip(collection.questions, ranked, strict=True):
+            rankings.append((question.right, places))
+    return figures(rankings)
+
+
+def figures(rankings: Sequence[tuple[set[int], list[int]]]) -> Figures:
+    """The figures of some lists, each with what is right in it."""
+    firsts = 0
+    tens = 0.0
+    reciprocals = 0.0
+    for right, places in rankings:
+        firsts += places[0] in right
+        tens += len(right & set(places[:10])) / len(right)
+        reciprocals += _reciprocal(right, places)
+    count = len(rankings)
     return Figures(firsts / count, tens / count, reciprocals / count)
+
+
+def _reciprocal(right: set[int], places: Sequence[int]) -> float:
+    """One divided by the rank of the first that is right."""
+    for rank, place in enumerate(places, 1):
+        if place in right:
+            return 1 / rank
+    return 0.0

@@ -4,7 +4,7 @@
 
 fetches every repository of sources.toml into `--clones` (a folder that may already hold some or
 all of them), builds the lines source by source, and writes them in the order of the table. The
-same commits give the same file, byte for byte. Shuffle the lines before you train on them.
+same commits give the same file, byte for byte. `training.train` draws its own order of the lines.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def write_with_tokens(base: Path, weights: Mapping[str, NDArray[np.float32]], pa
     graph.node.append(
         helper.make_node("LpNormalization", ["projected_tokens"], ["tokens"], axis=-1, p=2)
     )
-    shape = ["batch", "sequence", int(projection.shape[1])]
+    shape: list[str | int | None] = ["batch", "sequence", int(projection.shape[1])]
     graph.output.append(helper.make_tensor_value_info("tokens", onnx.TensorProto.FLOAT, shape))
     onnx.save(model, path)
 
@@ -91,7 +91,7 @@ def write_judge(base: Path, weights: Mapping[str, NDArray[np.float32]], path: Pa
     del graph.node[:]
     graph.node.extend(kept)
     del graph.output[:]
-    shape = ["batch", 1]
+    shape: list[str | int | None] = ["batch", 1]
     graph.output.append(helper.make_tensor_value_info("relevance", onnx.TensorProto.FLOAT, shape))
     onnx.save(model, path)
 

@@ -16,6 +16,7 @@ import pytest
 
 from memolith.bootstrap import families
 from memolith.doors.cli.commands import LISTED_COMMANDS
+from memolith.retrieval.ranking.weights import weights
 from memolith.settings import Settings
 from tests.postgres import a_cluster, binaries
 from tests.programs.children import forked
@@ -239,3 +240,12 @@ def test_every_command_setting_and_tool_is_in_the_reference() -> None:
         for tool in family.tools
         if f": {tool.name}\n" not in reference["tools"]
     ] == []
+
+
+def test_the_page_on_the_score_names_the_bounds_in_use() -> None:
+    page = (ROOT / "docs" / "why" / "score.md").read_text(encoding="utf-8")
+    bounds = weights()
+    assert f"| `strong` | from {bounds.strong:g} |" in page
+    assert f"| `likely` | from {bounds.likely:g} |" in page
+    assert f"| `weak` | from {bounds.floor:g} |" in page
+    assert f"| left out | below {bounds.floor:g} |" in page
