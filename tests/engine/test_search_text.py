@@ -13,7 +13,7 @@ from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Query
-from memolith.engine.search import MAX_CANDIDATES_PER_SIDE
+from memolith.engine.search import CANDIDATES, MAX_CANDIDATES_PER_SIDE
 from tests.conftest import ME, At, note
 from tests.contracts.choices import FILTERS, ITEMS, PASSAGES
 from tests.stores import each_store
@@ -170,10 +170,10 @@ def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone
     assert crowd.engine.recall.search(ME, Query("report number5", mode="text")).total == 1
     alone = crowd.engine.recall.search(ME, Query("report", mode="text"))
     assert (len(alone.hits), alone.total) == (10, MAX_CANDIDATES_PER_SIDE)
-    assert str(MAX_CANDIDATES_PER_SIDE) in alone.warnings[0]
+    assert "the best of them" in alone.warnings[0]
     for text in ("the report of a", "report unheard"):
         found = crowd.engine.recall.search(ME, Query(text, mode="text", threshold=0.0))
-        assert found.total == MAX_CANDIDATES_PER_SIDE
+        assert found.total >= CANDIDATES[0]
 
 
 def test_a_common_word_is_found_where_the_rare_one_is_filtered_out(crowd: App) -> None:
@@ -183,7 +183,7 @@ def test_a_common_word_is_found_where_the_rare_one_is_filtered_out(crowd: App) -
 
 def test_a_word_that_only_another_user_has_does_not_hide_ones_own_hits(crowd: App) -> None:
     query = Query("okapi report", mode="text", threshold=0.0)
-    assert crowd.engine.recall.search(ME, query).total == MAX_CANDIDATES_PER_SIDE
+    assert crowd.engine.recall.search(ME, query).total >= CANDIDATES[0]
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])

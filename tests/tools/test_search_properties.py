@@ -5,7 +5,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,8 @@ from tests.conftest import ME, At
 
 TOOLS = [tool for family in families() for tool in family.tools]
 MAX_LIMIT = 100
-Arguments = dict[str, Any]
+Arguments = Mapping[str, Any]
+NOTHING: Arguments = MappingProxyType({})
 Row = dict[str, Any]
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -41,14 +42,15 @@ class SearchTool(NamedTuple):
     """Where the list is."""
     key: tuple[str, ...]
     """The fields that tell a row from the others, the id of its item first."""
-    score: str | None = "score"
-    total: str | None = "total"
+    score: str = "score"
+    total: str = "total"
+    """Where the score of a row and the total of all stand; empty if they are not told."""
     max_limit: int | None = MAX_LIMIT
     """The longest list that it gives; None if its length cannot be chosen."""
     has_offset: bool = False
-    narrowing: Arguments = {}
+    narrowing: Arguments = NOTHING
     """The arguments that keep every second item."""
-    fixed: Arguments = {}
+    fixed: Arguments = NOTHING
     threshold: str = ""
     """The parameter that sets the lowest score; empty if there is none."""
 
@@ -85,7 +87,7 @@ SEARCH_TOOLS = (
         kind="memory",
         rows="citations",
         key=("id", "cite"),
-        total=None,
+        total="",
         max_limit=None,
         narrowing={"project": "even"},
         fixed={"budget_tokens": 200_000},
@@ -122,7 +124,7 @@ SEARCH_TOOLS = (
         kind="document",
         rows="results",
         key=("id",),
-        total=None,
+        total="",
         max_limit=None,
     ),
     SearchTool(
@@ -148,8 +150,8 @@ SEARCH_TOOLS = (
         kind="memory",
         rows="results",
         key=("id",),
-        score=None,
-        total=None,
+        score="",
+        total="",
         max_limit=None,
     ),
 )
@@ -197,7 +199,7 @@ MANUAL_SEARCHED_AT = 500
 def sentence(chance: random.Random, number: int) -> str:
     """A note; the first one answers the first question."""
     if number == 0:
-        return "Maren keeps the violin in the attic."
+        return "Maren keeps the violin in the green cupboard behind the stairs."
     return chance.choice(SENTENCES).format(
         name=chance.choice(NAMES),
         thing=chance.choice(THINGS),
@@ -252,7 +254,8 @@ class HashedWords:
     def _embed_one(self, text: str) -> bytes:
         words = re.findall(r"\w+", text.lower()) or [""]
         total = np.sum([_word_vector(word) for word in words], axis=0)
-        return (total / np.linalg.norm(total)).astype("<f4").tobytes()
+        vector: bytes = (total / np.linalg.norm(total)).astype("<f4").tobytes()
+        return vector
 
 
 @cache
@@ -274,7 +277,7 @@ class Notes(NamedTuple):
         found = {one.name: one for one in TOOLS if one.family == family}
         registry = Registry(families(), found.values())
         call = Call(caller, self.app.engine)
-        outcome = registry.run(name, tool.arguments(query) | arguments, call)
+        outcome = registry.run(name, {**tool.arguments(query), **arguments}, call)
         assert outcome.ok, outcome.body
         body = body_of(outcome)
         envelope = ENVELOPES.get(family)
@@ -336,7 +339,7 @@ def cases(tools: Sequence[SearchTool]) -> pytest.MarkDecorator:
 
 
 each_tool = cases(SEARCH_TOOLS)
-each_scored_tool = cases([tool for tool in SEARCH_TOOLS if tool.score is not None])
+each_scored_tool = cases([tool for tool in SEARCH_TOOLS if tool.score])
 each_filtering_tool = cases([tool for tool in SEARCH_TOOLS if tool.narrowing])
 each_tool_with_limit = cases([tool for tool in SEARCH_TOOLS if tool.max_limit is not None])
 each_tool_with_threshold = cases([tool for tool in SEARCH_TOOLS if tool.threshold])
@@ -443,7 +446,7 @@ def test_a_filter_leaves_the_scores_of_what_stays(notes: Notes, tool: SearchTool
         everything = _by_id(tool, notes.rows(tool, question))
         narrowed = _by_id(tool, notes.rows(tool, question, **tool.narrowing))
         for id, row in everything.items():
-            if id in narrowed and tool.score is not None:
+            if id in narrowed and tool.score:
                 assert narrowed[id][tool.score] == row[tool.score]
         if tool.kind is not None:
             assert all(_is_even(id) for id in narrowed)
@@ -463,7 +466,7 @@ def _is_even(id: tuple[Any, ...]) -> bool:
 def test_unknown_words_find_nothing(notes: Notes, tool: SearchTool) -> None:
     assert notes.rows(tool, UNKNOWN_WORDS) == []
     answer = notes.run(tool, UNKNOWN_WORDS)
-    if tool.total is not None:
+    if tool.total:
         assert answer[tool.total] == 0
 
 

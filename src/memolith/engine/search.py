@@ -203,15 +203,16 @@ class Search:
             self._score({ref for side in sides for ref in side} - scores.keys(), scores)
             full = [side for side in sides if len(side) == size]
             if not any(self._ends_well(side, scores) for side in full):
-                return self._with_neighbours(scores), False
+                is_cut = bool(full) and self._threshold < self._ranker.floor
+                return self._with_neighbours(scores), is_cut
         return self._with_neighbours(scores), True
 
     def _ends_well(self, side: Sequence[PassageRef], scores: Mapping[PassageRef, Ranked]) -> bool:
         """Whether the last candidates of a side are still worth returning."""
         last = side[-round(LAST_SHARE * len(side)) :]
-        # A higher threshold looks no less far, so that it only cuts the list.
-        lowest = min(self._threshold, self._ranker.floor)
-        good = sum(ref in scores and scores[ref].score >= lowest for ref in last)
+        # Whatever the threshold, the same candidates are looked at, so that it only cuts the list.
+        floor = self._ranker.floor
+        good = sum(ref in scores and scores[ref].score >= floor for ref in last)
         return 2 * good >= len(last)
 
     def _score(self, refs: Collection[PassageRef], scores: dict[PassageRef, Ranked]) -> None:

@@ -21,7 +21,7 @@ def similarity_of(score: float, floor: float) -> float:
 
 def score_of(similarity: float, floor: float) -> float:
     """The lowest score that is shown as this similarity or a higher one."""
-    last_digit = 10**-DIGITS
+    last_digit: float = 10.0**-DIGITS
     shown = math.ceil(round(similarity / last_digit, DIGITS)) * last_digit
     lowest = max(shown - last_digit / 2, 0.0)
     if lowest < FLOOR_SIMILARITY:
