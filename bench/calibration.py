@@ -23,7 +23,7 @@ class Indexed(Protocol):
 
 def similarities(memory: Indexed, question: str) -> tuple[dict[str, float], bool]:
     """The similarity of every turn that the question finds, and whether one is strong."""
-    found = memory.app.engine.recall.search(ME, Query(question, limit=1000, by_similarity=True))
+    found = memory.app.engine.recall.search(ME, Query(question, limit=1000, threshold=0.0))
     scores: dict[str, float] = {}
     for hit in found.hits:
         id = memory.ids[hit.item.id, hit.passage.block]

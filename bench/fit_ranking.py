@@ -36,10 +36,11 @@ from memolith.settings import Settings
 
 Floats = NDArray[np.float64]
 
+BY_HAND_EVERYWHERE = {"superseded": -2.0, "superseded_now": -3.0, "on_date": 1.5}
 BY_HAND = {
-    "hybrid": {"phrase": 2.0, "entities": 2.0, "superseded": -1.5, "superseded_now": -3.0},
-    "text": {"phrase": 2.0, "entities": 2.0, "superseded": -1.5, "superseded_now": -3.0},
-    "vector": {"superseded": -1.5, "superseded_now": -3.0},
+    "hybrid": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0},
+    "text": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0},
+    "vector": BY_HAND_EVERYWHERE,
 }
 """Weights of signals that the questions say too little about."""
 

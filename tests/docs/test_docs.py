@@ -16,6 +16,7 @@ import pytest
 
 from memolith.bootstrap import families
 from memolith.doors.cli.commands import LISTED_COMMANDS
+from memolith.retrieval.embedding.minilm import MODEL_FOLDER
 from memolith.retrieval.ranking.weights import weights
 from memolith.settings import Settings
 from tests.postgres import a_cluster, binaries
@@ -29,6 +30,8 @@ PAGES = [
     ROOT / "ARCHITECTURE.md",
     ROOT / "SECURITY.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "training" / "README.md",
+    MODEL_FOLDER / "README.md",
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 HOST = re.compile(r"\bdb2?\.example\.com\b")

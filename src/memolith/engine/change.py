@@ -163,7 +163,7 @@ def compare(older: str, newer: str, cosine: float, is_nearest: bool = False) -> 
         return SAME
     if cosine < MIN_COSINE or max(len(older), len(newer)) > MAX_COMPARED_CHARACTERS:
         return NOTHING
-    may_be_meant = is_nearest and _announces_change(newer)
+    may_be_meant = is_nearest and announces_change(newer)
     if not may_be_meant and not _may_speak_of_the_same(_words(older), _words(newer), cosine):
         return NOTHING
     ours = _statements(older)
@@ -185,7 +185,7 @@ def compare(older: str, newer: str, cosine: float, is_nearest: bool = False) -> 
 
 def may_change_something(text: str) -> bool:
     """Whether a text announces a change, or states how something is; events do neither."""
-    if _announces_change(text):
+    if announces_change(text):
         return True
     return any(statement.topic not in ("", "past") for statement in _statements(text))
 
@@ -384,7 +384,7 @@ def _announced(
 
     How the sentences are built does not matter here, so the texts must be more alike.
     """
-    if not _announces_change(newer):
+    if not announces_change(newer):
         return NOTHING
     if any(ADDITIONS.intersection(after.words) for after in theirs):
         return NOTHING
@@ -582,7 +582,7 @@ def _shared_predicate(older: _Statement, newer: _Statement) -> bool:
 
 
 @lru_cache(2)
-def _announces_change(text: str) -> bool:
+def announces_change(text: str) -> bool:
     return CHANGE_CUE.search(text) is not None
 
 

@@ -18,9 +18,10 @@ from memolith.domain.passages import (
     ordinal_of,
     passage_ref,
 )
-from memolith.domain.queries import Hit, Query
+from memolith.domain.queries import Filter, Hit, Query
 from memolith.engine.history import items_as_of
 from memolith.engine.matching import checked, item_matches, passage_matches
+from memolith.engine.newer_hits import MAX_COMPARED_HITS, DatedText, changed_by_newer
 from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.ranker import (
@@ -53,6 +54,9 @@ SESSION_REACH = 6
 """How far around a passage what is said counts for its score."""
 MAX_JUDGED = 20
 """How many of the best hits the judge of deep search reads."""
+MAX_PERIODS = 4
+MAX_CANDIDATES_BY_DATE = 20
+"""How many periods that a query names are looked into, and how many passages each proposes."""
 MAX_PHRASES = 50
 """How many quoted phrases count; a text with more quotes is no query by hand."""
 MIN_WORD_CANDIDATES = 40
@@ -201,11 +205,26 @@ class Search:
                 by_meaning = self._find_by_meaning(self._query_vector, size)
             sides = [[ref for ref, _ in side[:size]] for side in (by_words, by_meaning)]
             self._score({ref for side in sides for ref in side} - scores.keys(), scores)
+            if size == CANDIDATES[0] and self._query_vector is not None:
+                by_date = {ref for ref, _ in self._find_by_date(self._query_vector)}
+                self._score(by_date - scores.keys(), scores)
             full = [side for side in sides if len(side) == size]
             if not any(self._ends_well(side, scores) for side in full):
                 is_cut = bool(full) and self._threshold < self._ranker.floor
                 return self._with_neighbours(scores), is_cut
         return self._with_neighbours(scores), True
+
+    def _find_by_date(self, query_vector: QueryVector) -> list[Candidate]:
+        """What was said on the days or in the months that the query names, the nearest first."""
+        chosen = self._query.filter
+        if chosen.since is not None or chosen.until is not None:
+            return []
+        years = sorted({int(evidence[1].at[:4]) for evidence in self._evidence.values()})
+        found: list[Candidate] = []
+        for first, last in self._ranker.named_days(self._query.text, years)[:MAX_PERIODS]:
+            days = replace(chosen, since=f"{first}T00:00:00Z", until=f"{last}T23:59:59.999999Z")
+            found += self._find_by_meaning(query_vector, MAX_CANDIDATES_BY_DATE, chosen=days)
+        return found
 
     def _ends_well(self, side: Sequence[PassageRef], scores: Mapping[PassageRef, Ranked]) -> bool:
         """Whether the last candidates of a side are still worth returning."""
@@ -260,15 +279,37 @@ class Search:
                 if passage_matches(self._evidence[ref][1], chosen)
             }
             self._score(fitting, scores)
+        self._score_changed(scores)
         return _in_order(scores.values())
 
+    def _score_changed(self, scores: dict[PassageRef, Ranked]) -> None:
+        """Score those anew that a newer hit changes."""
+        worth_comparing = [
+            DatedText(hit.ref, hit.passage.at, hit.passage.text)
+            for hit in _in_order(scores.values())[: 2 * MAX_COMPARED_HITS]
+            if hit.score >= self._threshold and self._items[item_row_of(hit.ref)].passages == 1
+        ]
+        changed = changed_by_newer(worth_comparing, self._lexicon.query_terms)
+        before = {ref: scores[ref].score for ref in changed}
+        self._superseded.update(scores[ref].passage.item for ref in changed)
+        self._score(changed.keys(), scores)
+        for older, newer in changed.items():
+            # It is about the same, so it answers as well; unless the past is asked for.
+            if scores[older].score <= before[older] and scores[older].reasons.get("superseded"):
+                better = scores[newer]
+                scores[newer] = better._replace(score=max(better.score, before[older]))
+
     def _find_by_meaning(
-        self, query_vector: QueryVector, limit: int, min_cosine: float = LOWEST_COSINE
+        self,
+        query_vector: QueryVector,
+        limit: int,
+        min_cosine: float = LOWEST_COSINE,
+        chosen: Filter | None = None,
     ) -> list[Candidate]:
         found = query_vector.meaning.vectors.nearest(
             self._rows,
             self._caller,
-            self._query.filter,
+            chosen or self._query.filter,
             query_vector.vector,
             limit,
             min_cosine,

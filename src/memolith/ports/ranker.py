@@ -88,6 +88,13 @@ class Ranker(Protocol):
         """Return the speakers that a question names, also if it spells them in another way."""
         ...
 
+    def named_days(self, text: str, years: Sequence[int]) -> list[tuple[str, str]]:
+        """Return the first and last days of what a question names: days or months.
+
+        One without a year is that of each of the given years.
+        """
+        ...
+
     def quoted_phrases(self, text: str) -> list[str]:
         """Return what stands between quotes."""
         ...

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from memolith.domain.passages import PassageRef
 from memolith.ports.ranker import Asked, Evidence, NamedSpeaker, Ranked, Surroundings
 from memolith.retrieval.ranking.calibration import cosine_of, similarity_of
+from memolith.retrieval.ranking.dates import named_periods
 from memolith.retrieval.ranking.known_words import has_known_word
 from memolith.retrieval.ranking.names import meant_names
 from memolith.retrieval.ranking.pairs import most_similar_pairs
@@ -28,6 +29,7 @@ English or to the model. What is very near to it by meaning stays above the floo
 MIN_CERTAINTY_OF_NAME = 0.7
 """Below it, a word that looks like a name is mostly there by chance."""
 
+DAYS_OF_MONTH = 31
 REASONS = {
     "meaning": "meaning",
     "words": "words",
@@ -84,6 +86,14 @@ class HybridRanker:
             NamedSpeaker(meant.name, meant.written, meant.certainty)
             for meant in meant_names(text, speakers)
             if meant.certainty >= MIN_CERTAINTY_OF_NAME
+        ]
+
+    def named_days(self, text: str, years: Sequence[int]) -> list[tuple[str, str]]:
+        """Return the first and last days of what a question names: days or months."""
+        return [
+            (period.first.isoformat(), period.last.isoformat())
+            for period in named_periods(text, years)
+            if (period.last - period.first).days < DAYS_OF_MONTH
         ]
 
     def quoted_phrases(self, text: str) -> list[str]:

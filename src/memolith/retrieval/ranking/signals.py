@@ -269,6 +269,8 @@ class Signals:
             day = date.fromisoformat(passage.at[:10])
             distance_days = min(period.days_from(day) for period in question.periods)
             signals["date"] = math.exp(-distance_days / DATE_FADE_DAYS)
+            if distance_days == 0:
+                signals["on_date"] = 1.0
         if question.asks_when and has_time_words(passage.text):
             signals["time_words"] = 1.0
         if passage.text.rstrip().endswith("?"):
