@@ -287,7 +287,7 @@ class Search:
         worth_comparing = [
             DatedText(hit.ref, hit.passage.at, hit.passage.text)
             for hit in _in_order(scores.values())[: 2 * MAX_COMPARED_HITS]
-            if hit.score >= self._threshold and self._items[item_row_of(hit.ref)].passages == 1
+            if hit.score >= self._ranker.floor and self._items[item_row_of(hit.ref)].passages == 1
         ]
         changed = changed_by_newer(worth_comparing, self._lexicon.query_terms)
         before = {ref: scores[ref].score for ref in changed}
