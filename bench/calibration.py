@@ -1,14 +1,19 @@
-"""What is a similarity worth? The curve over thresholds, for `bench.retrieval`."""
+"""What is a score worth? The share of right hits per band, and who gets a strong hit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Protocol
 
 from bench.material import ME
 from memolith.bootstrap import App
 from memolith.domain.queries import Query
+
+BANDS = 10
+STRENGTHS = ("strong", "likely", "weak")
 
 
 class Indexed(Protocol):
@@ -21,57 +26,72 @@ class Indexed(Protocol):
     def close(self) -> None: ...
 
 
-def similarities(memory: Indexed, question: str) -> tuple[dict[str, float], bool]:
-    """The similarity of every turn that the question finds, and whether one is strong."""
-    found = memory.app.engine.recall.search(ME, Query(question, limit=1000, threshold=0.0))
-    scores: dict[str, float] = {}
-    for hit in found.hits:
-        id = memory.ids[hit.item.id, hit.passage.block]
-        scores[id] = max(hit.score, scores.get(id, 0.0))
-    return scores, any(hit.strength == "strong" for hit in found.hits)
+class Asked:
+    """What the questions of one kind found."""
+
+    def __init__(self) -> None:
+        self.questions = 0
+        self.with_hit = 0
+        self.with_strong = 0
+        self.bands: dict[int, list[bool]] = defaultdict(list)
+        self.strengths: dict[str, list[bool]] = defaultdict(list)
+
+    def ask(self, memory: Indexed, text: str, right: Sequence[str]) -> None:
+        """Ask a question and count its hits."""
+        found = memory.app.engine.recall.search(ME, Query(text, limit=100))
+        self.questions += 1
+        self.with_hit += bool(found.hits)
+        self.with_strong += any(hit.strength == "strong" for hit in found.hits)
+        for hit in found.hits:
+            is_right = memory.ids[hit.item.id, hit.passage.block] in right
+            self.bands[min(int(BANDS * hit.score), BANDS - 1)].append(is_right)
+            self.strengths[hit.strength].append(is_right)
+
+
+def renamed(text: str, theirs: Sequence[str], ours: Sequence[str]) -> str:
+    """A question of others, with the names of the people here in it."""
+    for their, our in zip(theirs, ours, strict=False):
+        text = re.sub(rf"\b{re.escape(their)}\b", our, text)
+    return text
 
 
 def calibrate(
     make: Callable[[], Indexed], module: ModuleType, data: dict[str, Any], limit: int | None
 ) -> None:
-    """What a similarity is worth: best evidence kept, foreign turns passed, and questions with a
-    strong hit.
-    """
+    """Print the bands of the score, and how many own and foreign questions get a strong hit."""
     talks = data["conversations"]
-    best: list[float] = []
-    foreign: list[float] = []
-    tops: dict[bool, list[float]] = {True: [], False: []}
-    strong = {True: 0, False: 0}
-    for n, talk in enumerate(talks):
+    own, foreign, foreign_renamed = Asked(), Asked(), Asked()
+    for number, talk in enumerate(talks):
         memory = make()
         memory.index(module.make_docs(talk, "turn"))
-        for own, asker in ((True, talk), (False, talks[(n + 1) % len(talks)])):
-            for question in asker["questions"][:limit]:
-                scores, any_strong = similarities(memory, question["question"])
-                tops[own].append(max(scores.values(), default=0.0))
-                strong[own] += any_strong
-                if own:
-                    best.append(max(scores.get(id, 0.0) for id in question["evidence"]))
-                else:
-                    # A turn that is not found at all does not pass either.
-                    foreign += [scores.get(turn["id"], 0.0) for turn in talk["turns"]]
+        other = talks[(number + 1) % len(talks)]
+        for question in talk["questions"][:limit]:
+            own.ask(memory, question["question"], [str(id) for id in question["evidence"]])
+        for question in other["questions"][:limit]:
+            foreign.ask(memory, question["question"], ())
+            with_our_names = renamed(question["question"], other["speakers"], talk["speakers"])
+            foreign_renamed.ask(memory, with_our_names, ())
         memory.close()
-    print(
-        f"{'similarity >=':14} {'best evidence kept':>19} {'foreign turns pass':>19} {'own questions':>14} "
-        f"{'foreign questions':>18}"
-    )
-    for threshold in (0.50, 0.60, 0.65, 0.70, 0.75, 0.79, 0.82, 0.85, 0.90):
-        shares = [
-            sum(score >= threshold for score in scores) / len(scores)
-            for scores in (best, foreign, tops[True], tops[False])
-        ]
+    print("score          hits    right")
+    for band in sorted(own.bands):
+        hits = own.bands[band]
         print(
-            f"{threshold:14.2f} {shares[0]:19.1%} {shares[1]:19.1%} {shares[2]:14.1%} {shares[3]:18.1%}"
+            f"{band / BANDS:.1f} to {(band + 1) / BANDS:.1f}  {len(hits):6,}   {_share(hits):6.1%}"
         )
-    own_share = strong[True] / len(tops[True])
-    other_share = strong[False] / len(tops[False])
-    print(
-        f"strong hits: own questions {own_share:.1%} (bar: at least 80 %), foreign ones {other_share:.1%} (bar: at most 5 %); "
-        "bars at 0.70: kept at least 85 %, foreign turns at most 5 %",
-        flush=True,
-    )
+    for strength in STRENGTHS:
+        hits = own.strengths[strength]
+        print(f"{strength:10}  {len(hits):6,}   {_share(hits):6.1%}")
+    print("questions                       asked    any hit   strong hit")
+    for name, asked in (
+        ("of this conversation", own),
+        ("of another one", foreign),
+        ("of another one, names replaced", foreign_renamed),
+    ):
+        print(
+            f"{name:30} {asked.questions:6,}   {asked.with_hit / asked.questions:8.1%} "
+            f"{asked.with_strong / asked.questions:12.1%}"
+        )
+
+
+def _share(hits: Sequence[bool]) -> float:
+    return sum(hits) / len(hits) if hits else 0.0

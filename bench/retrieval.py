@@ -52,6 +52,7 @@ class Memolith:
 
     mode = "hybrid"
     verbatim = False
+    deep = False
     database: Callable[[], str] = staticmethod(lambda: "")
 
     def __init__(self) -> None:
@@ -84,7 +85,14 @@ class Memolith:
     def search(self, query: str, k: int) -> list[str]:
         """The ids of the turns found; a long one has several passages but counts once, by its best."""
         found = self.app.engine.recall.search(
-            ME, Query(query, mode=self.mode, limit=k, verbatim=self.verbatim)
+            ME,
+            Query(
+                query,
+                mode=self.mode,
+                limit=k,
+                verbatim=self.verbatim,
+                deep=self.deep,
+            ),
         )
         return list(dict.fromkeys(self.ids[hit.item.id, hit.passage.block] for hit in found.hits))
 
@@ -125,6 +133,12 @@ class Sekha(Memolith):
         outcome = self.app.registry.run(tool, arguments, Call(ME, self.app.engine))
         assert outcome.ok, outcome.body
         return dict(body_of(outcome)["data"])
+
+
+class Deep(Memolith):
+    """With the judge of deep search over the best hits."""
+
+    deep = True
 
 
 class TextOnly(Memolith):
@@ -188,6 +202,7 @@ def run(options: argparse.Namespace) -> None:
     module = load_eval(folder)
     ours = {
         "memolith": Memolith,
+        "deep": Deep,
         "text": TextOnly,
         "vector": VectorOnly,
         "minilm": PlainMiniLM,
@@ -195,17 +210,20 @@ def run(options: argparse.Namespace) -> None:
         "sekha": Sekha,
     }
     print(
-        f"{'set':12} {'method':10} {'r@5':>6} {'r@10':>6} {'mrr':>6} {'s@5':>6} {'s@10':>6} {'p50 ms':>7}"
+        f"{'set':12} {'method':10} {'any@1':>6} {'r@5':>6} {'r@10':>6} {'mrr':>6} {'s@5':>6} {'s@10':>6} {'p50 ms':>7}"
     )
     for name in options.sets:
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for method in options.only:
             result = module.evaluate(
-                ours.get(method) or module.BUILTIN[method], data, limit=options.limit
+                ours.get(method) or module.BUILTIN[method],
+                data,
+                limit=options.limit,
+                ks=(1, 5, 10, 20),
             )
             micro = result["micro"]
             print(
-                f"{name:12} {method:10} {micro['r@5']:6.3f} {micro['r@10']:6.3f} {micro['mrr']:6.3f} "
+                f"{name:12} {method:10} {micro['any@1']:6.3f} {micro['r@5']:6.3f} {micro['r@10']:6.3f} {micro['mrr']:6.3f} "
                 f"{micro['s@5']:6.3f} {micro['s@10']:6.3f} {result['latency_ms']['p50']:7.1f}",
                 flush=True,
             )

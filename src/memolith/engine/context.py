@@ -1,5 +1,6 @@
 """Text for a prompt: the best passages within a budget of tokens, each with its source."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -7,33 +8,44 @@ from memolith.domain.blocks import text_of
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import weigh
 from memolith.domain.items import Item
-from memolith.domain.passages import Passage
+from memolith.domain.passages import PassageRef
 from memolith.domain.queries import Filter, Hit, Query
+from memolith.engine.matching import passage_matches
+from memolith.engine.packing import Candidate, Citation, PackDraft
 from memolith.engine.recall import Recall
-from memolith.engine.statements import facts, shingles
 from memolith.errors import InvalidInput
 from memolith.ports.store import Store
 
 MAX_ITEMS = 100
-MAX_REPEATED_SHARE = 0.8
-"""A passage of which more stands in the pack already is left out."""
 MIN_BUDGET_TOKENS = 20
 MAX_BUDGET_TOKENS = 200_000
 MAX_LINE_CHARACTERS = 300
+MAX_WITH_NEIGHBOURS = 3
+"""The messages around so many of the best hits may go into a pack."""
+NEIGHBOUR_REACH = 2
+"""How far before and after a hit."""
+NEIGHBOUR_SHARE = 0.2
+"""What a message next to a hit is worth, as a share of the hit's score; one step further, the same
+share of that."""
+MAX_WITH_LINKS = 3
+"""The items linked to so many of the best hits may go into a pack."""
+MAX_LINKED_ITEMS = 20
+LINK_SHARE = 0.2
+"""What an item linked to a hit is worth at least, as a share of the hit's score."""
+LOWER_FLOOR = 0.1
+"""Where something passes the floor, so do messages with this share of it, as long as there is room:
+what a conversation says is spread over several of them. A note stands for itself."""
+MAX_GROWTH = 3
+"""How long a pack may become with what is below the floor, in lengths of what is above it.
 
-
-class Citation(NamedTuple):
-    """Where a numbered part of the pack comes from."""
-
-    number: int
-    id: str
-    title: str
-    cite: str
-    score: float
-    at: str
-    """When it was said."""
-    updated_at: str
-    """When its item was last changed."""
+So a question with one weak hit does not fill a large budget.
+"""
+MIN_LEFT_TOKENS = 40
+"""With less of the budget left, there is no second query."""
+MAX_MEANT_CHARACTERS = 1000
+"""How much of the best hit goes into the second query."""
+SECOND_FLOOR = 5.0
+"""The floor of the second query, in floors: it finds what is like the best hit."""
 
 
 class Pack(NamedTuple):
@@ -79,77 +91,122 @@ class ContextBuilder:
     def pack(
         self, caller: Caller, text: str, budget_tokens: int, chosen: Filter = Filter()
     ) -> Pack:
-        """The best passages that fit, the best first, each under its number."""
+        """The best passages that fit, the best first, each under its number.
+
+        What was said around the best hits and what is linked to them goes with them. If some of
+        the budget is left, messages below the floor follow, then those of a second query, which
+        knows the best hit. Where nothing passes the floor, the pack is empty.
+        """
         if not MIN_BUDGET_TOKENS <= budget_tokens <= MAX_BUDGET_TOKENS:
             raise InvalidInput(
                 "The budget must lie between 20 and 200,000 tokens.", field="budget_tokens"
             )
-        found = self.recall.search(caller, Query(text, chosen, limit=MAX_ITEMS, family="core"))
-        draft = _PackDraft(budget_tokens)
-        for hit in found.hits:
-            draft.add(hit)
-        return Pack("\n\n".join(draft.parts), tuple(draft.citations), draft.used, found.warnings)
+        floor = self.recall.floor
+        threshold = LOWER_FLOOR * floor
+        query = Query(text, chosen, limit=MAX_ITEMS, threshold=threshold, family="core")
+        found = self.recall.search(caller, query)
+        hits = [hit for hit in found.hits if hit.score >= floor]
+        draft = PackDraft(budget_tokens)
+        if hits:
+            neighbours = self._neighbours(caller, hits[:MAX_WITH_NEIGHBOURS], chosen)
+            linked = self._linked(caller, query, hits[:MAX_WITH_LINKS])
+            draft.fill([*map(Candidate.of, hits), *neighbours, *linked])
+            draft.limit(MAX_GROWTH * draft.used)
+            draft.fill(map(Candidate.of, filter(_is_spoken, found.hits)))
+            if draft.left >= MIN_LEFT_TOKENS and _is_spoken(hits[0]):
+                draft.fill(self._second_hits(caller, query, hits[0]))
+        return _pack(draft, found.warnings)
 
+    def _neighbours(self, caller: Caller, hits: Sequence[Hit], chosen: Filter) -> list[Candidate]:
+        """What was said just before and after hits in conversations."""
+        spoken = [hit for hit in hits if _is_spoken(hit)]
+        if not spoken:
+            return []
+        hits_around: dict[PassageRef, list[Hit]] = {}
+        with self.store.reading(caller.tenant) as rows:
+            sizes = rows.text_sizes(caller.tenant, {hit.item.id for hit in spoken})
+            for hit in spoken:
+                first = max(0, hit.passage.ordinal - NEIGHBOUR_REACH)
+                end = min(hit.item.passages, hit.passage.ordinal + NEIGHBOUR_REACH + 1)
+                for ordinal in range(first, end):
+                    if hit.item.id in sizes:
+                        ref = PassageRef(sizes[hit.item.id].first + ordinal)
+                        hits_around.setdefault(ref, []).append(hit)
+            passages = rows.passages_at(hits_around)
+        candidates = []
+        for ref, (item, passage) in passages.items():
+            for hit in hits_around[ref]:
+                distance = abs(passage.ordinal - hit.passage.ordinal)
+                # The item may have changed since the search.
+                is_same = item.version == hit.item.version
+                if distance and is_same and passage_matches(passage, chosen):
+                    worth = hit.score * NEIGHBOUR_SHARE**distance
+                    beside = Candidate.of(hit).place
+                    candidates.append(Candidate(item, passage, 0.0, worth, beside))
+        return candidates
 
-class _PackDraft:
-    """A pack while it grows."""
-
-    def __init__(self, budget_tokens: int) -> None:
-        self.parts: list[str] = []
-        self.citations: list[Citation] = []
-        self.used = 0
-        self._budget_tokens = budget_tokens
-        self._sequences: set[tuple[str, ...]] = set()
-        """The word sequences that stand in the pack already."""
-        self._words: set[str] = set()
-
-    def add(self, hit: Hit) -> None:
-        """Add a passage if it fits and is not there already."""
-        sequences = shingles(hit.passage.text)
-        found = facts(hit.passage.text)
-        # A passage may be there already in a longer one, or spread over several. It is repeated
-        # only if it brings another number, name or negation.
-        repeated = len(sequences & self._sequences)
-        if repeated > MAX_REPEATED_SHARE * len(sequences) and found.telling <= self._words:
-            return
-        number = len(self.parts) + 1
-        citation = Citation(
-            number,
-            hit.item.id,
-            hit.item.title,
-            cite(hit),
-            hit.score,
-            hit.passage.at,
-            hit.item.updated_at,
+    def _linked(self, caller: Caller, query: Query, hits: Sequence[Hit]) -> list[Candidate]:
+        """The best passage of each item that is linked to a hit."""
+        scores = {hit.item.id: hit.score for hit in reversed(hits)}
+        with self.store.reading(caller.tenant) as rows:
+            steps = rows.steps(caller, query.filter, scores, "both")
+        worths: dict[str, float] = {}
+        for step in steps:
+            if step.end not in scores:
+                worth = LINK_SHARE * scores[step.start]
+                worths[step.end] = max(worth, worths.get(step.end, 0.0))
+        if not worths:
+            return []
+        ids = sorted(worths, key=lambda id: -worths[id])[:MAX_LINKED_ITEMS]
+        among = replace(query.filter, ids=tuple(ids))
+        found = self.recall.search(
+            caller, replace(query, filter=among, threshold=0.0, per_item=True, deep=False)
         )
-        part = f"{_head(citation)}\n{_spoken(hit.passage)}"
-        tokens = weigh(part)
-        if self.used + tokens > self._budget_tokens:
-            return
-        self.parts.append(part)
-        self.citations.append(citation)
-        self.used += tokens
-        self._sequences |= sequences
-        self._words.update(found.words)
+        candidates = []
+        for hit in found.hits:
+            # An entity is a name, which the hit has already.
+            if hit.item.kind != "entity":
+                worth = max(hit.score, worths[hit.item.id])
+                candidates.append(Candidate(hit.item, hit.passage, hit.score, worth))
+        return candidates
+
+    def _second_hits(self, caller: Caller, query: Query, best: Hit) -> list[Candidate]:
+        """What is near the question and its best hit, by meaning."""
+        if self.recall.state().state != "healthy":
+            return []
+        floor = self.recall.floor
+        meant = f"{query.text}\n{best.passage.text[:MAX_MEANT_CHARACTERS]}"
+        threshold = min(1.0, SECOND_FLOOR * floor)
+        found = self.recall.search(
+            caller, replace(query, meant=meant, threshold=threshold, deep=False)
+        )
+        candidates = []
+        for hit in filter(_is_spoken, found.hits):
+            # The question alone did not find it, so it is worth less than all that it found.
+            score = round(LOWER_FLOOR * floor * hit.score, 4)
+            candidates.append(Candidate(hit.item, hit.passage, score, score))
+        return candidates
 
 
-def cite(hit: Hit) -> str:
-    """Where in its item a hit stands, for people."""
-    passage = hit.passage
-    if passage.locator:
-        return passage.locator
-    if hit.item.kind == "conversation":
-        return f"message {passage.block + 1}, {passage.at[:10]}"
-    if hit.item.passages > 1:
-        return f"part {passage.ordinal + 1} of {hit.item.passages}"
-    return ""
+def _is_spoken(hit: Hit) -> bool:
+    return hit.item.kind == "conversation"
 
 
-def _head(citation: Citation) -> str:
-    source = ", ".join(part for part in (citation.title, citation.cite) if part)
-    return f"[{citation.number}] {source}".rstrip()
-
-
-def _spoken(passage: Passage) -> str:
-    text = passage.text.strip()
-    return f"{passage.speaker}: {text}" if passage.speaker else text
+def _pack(draft: PackDraft, warnings: tuple[str, ...]) -> Pack:
+    texts = []
+    citations = []
+    for number, part in enumerate(draft.parts(), start=1):
+        best = part.best
+        citations.append(
+            Citation(
+                number,
+                best.item.id,
+                best.item.title,
+                part.cite,
+                best.score,
+                best.passage.at,
+                best.item.updated_at,
+            )
+        )
+        texts.append(f"{part.head(number)}\n{part.text}")
+    return Pack("\n\n".join(texts), tuple(citations), draft.used, warnings)

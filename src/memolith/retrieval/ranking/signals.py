@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from memolith.domain.passages import Passage, PassageRef, item_row_of
 from memolith.ports.ranker import Asked, Surroundings
-from memolith.retrieval.ranking.common_terms import english_share, rarity
 from memolith.retrieval.ranking.dates import Period, asks_when, has_time_words, named_periods
+from memolith.retrieval.ranking.english_words import english_share, rarity
 from memolith.retrieval.ranking.phrases import phrase_share
 
 BM25_K1 = 0.9

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from memolith.domain.items import KINDS, Superseded
 from memolith.domain.queries import Filter, Hit, Query
-from memolith.engine.context import cite
 from memolith.engine.graph.walking import Traversal
+from memolith.engine.packing import cite
 from memolith.errors import InvalidInput
 from memolith.tools.arguments import Limit, SearchMode, bare_id
 from memolith.tools.call import Call
@@ -177,7 +177,7 @@ def _hit_body(hit: Hit, mark: Superseded | None) -> RecallHit:
         "score": hit.score,
         "strength": hit.strength,
         "reasons": dict(hit.reasons),
-        "cite": cite(hit),
+        "cite": cite(hit.item, hit.passage),
         "at": hit.passage.at,
         "updated_at": hit.item.updated_at,
         **replaced(mark),

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from memolith.domain.items import Item
 from memolith.domain.queries import Condition, Hit
-from memolith.engine.context import cite
 from memolith.engine.documents import FILES, file_facts
+from memolith.engine.packing import cite
 from memolith.errors import NotFound
 from memolith.tools.arguments import bare_id
 from memolith.tools.call import Call
@@ -106,7 +106,7 @@ def _found_file(hit: Hit) -> FoundFile:
         "name": hit.item.title,
         "summary": facts.summary,
         "type": facts.type,
-        "cite": cite(hit),
+        "cite": cite(hit.item, hit.passage),
         "text": hit.passage.text[:MAX_FOUND_TEXT_LENGTH],
         "score": hit.score,
         "created_at": hit.item.created_at,

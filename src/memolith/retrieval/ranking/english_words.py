@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-FILE = Path(__file__).parent / "common_terms.txt"
+FILE = Path(__file__).parent / "english_words.txt"
 """The commonest terms of English, the commonest first."""
 
 ORDINARY_PASSAGES = 500

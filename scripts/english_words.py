@@ -7,7 +7,7 @@ the file changes only with the vocabulary or the stemming.
 from pathlib import Path
 
 from memolith.retrieval.embedding.minilm import MODEL_FOLDER, VOCAB_FILE
-from memolith.retrieval.ranking.common_terms import FILE
+from memolith.retrieval.ranking.english_words import FILE
 from memolith.storage.terms import terms
 
 FIRST_WORD = 1996
