@@ -22,7 +22,7 @@ from memolith.retrieval.ranking.weights import (
 DIGITS = 4
 """Scores are rounded to so many digits before hits are put in order by them."""
 
-DOUBT = 2.0
+DOUBT = 4.0
 """How far the logarithm of the odds falls if no word of the question is known to the store, to
 English or to the model. What is very near to it by meaning stays above the floor."""
 
