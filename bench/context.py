@@ -30,7 +30,6 @@ CATEGORIES = {"1": "multi-hop", "2": "temporal", "3": "open", "4": "single-hop",
 
 WITHOUT: dict[str, tuple[object, str, float]] = {
     "no neighbours": (context, "MAX_WITH_NEIGHBOURS", 0),
-    "no second query": (context, "MIN_LEFT_TOKENS", context.MAX_BUDGET_TOKENS + 1),
     "no thrift": (packing, "THRIFT", 0.0),
     "no lower floor": (context, "LOWER_FLOOR", 1.0),
     "no joined parts": (packing, "MAX_STEP_IN_PART", 0),

@@ -145,20 +145,13 @@ def test_the_best_hit_comes_first_even_if_it_is_long(smart: App) -> None:
     assert pack.citations[0].id == "long"
 
 
-def test_a_second_query_knows_the_best_hit(talk: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    best = talk.engine.recall.search(ME, Query(QUESTION)).hits[0]
-    queries = counted(talk, monkeypatch)
-    talk.engine.context.pack(ME, QUESTION, 2000)
-    assert [query.meant for query in queries] == ["", f"{QUESTION}\n{best.passage.text}"]
-
-
 def test_a_note_below_the_floor_stays_out(talk: App) -> None:
     assert "Flour" not in talk.engine.context.pack(ME, QUESTION, 2000).text
 
 
-def test_without_room_there_is_no_second_query(talk: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_links_a_pack_takes_one_search(talk: App, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = counted(talk, monkeypatch)
-    talk.engine.context.pack(ME, QUESTION, 30)
+    talk.engine.context.pack(ME, QUESTION, 2000)
     assert len(queries) == 1
 
 

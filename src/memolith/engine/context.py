@@ -32,7 +32,7 @@ MAX_WITH_LINKS = 3
 MAX_LINKED_ITEMS = 20
 LINK_SHARE = 0.2
 """What an item linked to a hit is worth at least, as a share of the hit's score."""
-LOWER_FLOOR = 0.1
+LOWER_FLOOR = 0.5
 """Where something passes the floor, so do messages with this share of it, as long as there is room:
 what a conversation says is spread over several of them. A note stands for itself."""
 MAX_GROWTH = 3
@@ -40,12 +40,6 @@ MAX_GROWTH = 3
 
 So a question with one weak hit does not fill a large budget.
 """
-MIN_LEFT_TOKENS = 40
-"""With less of the budget left, there is no second query."""
-MAX_MEANT_CHARACTERS = 1000
-"""How much of the best hit goes into the second query."""
-SECOND_FLOOR = 5.0
-"""The floor of the second query, in floors: it finds what is like the best hit."""
 
 
 class Pack(NamedTuple):
@@ -94,8 +88,8 @@ class ContextBuilder:
         """The best passages that fit, the best first, each under its number.
 
         What was said around the best hits and what is linked to them goes with them. If some of
-        the budget is left, messages below the floor follow, then those of a second query, which
-        knows the best hit. Where nothing passes the floor, the pack is empty.
+        the budget is left, messages below the floor follow. Where nothing passes the floor, the
+        pack is empty.
         """
         if not MIN_BUDGET_TOKENS <= budget_tokens <= MAX_BUDGET_TOKENS:
             raise InvalidInput(
@@ -113,8 +107,6 @@ class ContextBuilder:
             draft.fill([*map(Candidate.of, hits), *neighbours, *linked])
             draft.limit(MAX_GROWTH * draft.used)
             draft.fill(map(Candidate.of, filter(_is_spoken, found.hits)))
-            if draft.left >= MIN_LEFT_TOKENS and _is_spoken(hits[0]):
-                draft.fill(self._second_hits(caller, query, hits[0]))
         return _pack(draft, found.warnings)
 
     def _neighbours(self, caller: Caller, hits: Sequence[Hit], chosen: Filter) -> list[Candidate]:
@@ -168,23 +160,6 @@ class ContextBuilder:
             if hit.item.kind != "entity":
                 worth = max(hit.score, worths[hit.item.id])
                 candidates.append(Candidate(hit.item, hit.passage, hit.score, worth))
-        return candidates
-
-    def _second_hits(self, caller: Caller, query: Query, best: Hit) -> list[Candidate]:
-        """What is near the question and its best hit, by meaning."""
-        if self.recall.state().state != "healthy":
-            return []
-        floor = self.recall.floor
-        meant = f"{query.text}\n{best.passage.text[:MAX_MEANT_CHARACTERS]}"
-        threshold = min(1.0, SECOND_FLOOR * floor)
-        found = self.recall.search(
-            caller, replace(query, meant=meant, threshold=threshold, deep=False)
-        )
-        candidates = []
-        for hit in filter(_is_spoken, found.hits):
-            # The question alone did not find it, so it is worth less than all that it found.
-            score = round(LOWER_FLOOR * floor * hit.score, 4)
-            candidates.append(Candidate(hit.item, hit.passage, score, score))
         return candidates
 
 

@@ -164,6 +164,9 @@ class PackDraft:
             return
         if candidate.beside is not None and candidate.beside not in self.chosen:
             return
+        # Most do not fit once the pack is nearly full, and the rest takes longer to find out.
+        if weigh(candidate.passage.text) > self.left:
+            return
         sequences = shingles(candidate.passage.text)
         found = facts(candidate.passage.text)
         # A passage may be there already in a longer one, or spread over several. It is repeated
