@@ -16,6 +16,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.engine.engine import Engine
+from memolith.engine.recall import SearchSettings
 from memolith.engine.validation import InputRules
 from memolith.ports.clock import Clock
 from memolith.settings import Settings
@@ -184,6 +185,11 @@ def engine_of(
     other.input_rules = input_rules or app.input_rules
     other.store = app.store
     return other.engine
+
+
+def show_everything(app: App) -> None:
+    """Let searches return what is most likely unrelated, too, where a test is not about that."""
+    app.engine.recall.chosen = SearchSettings(floor=0.0)
 
 
 def note(text: str, **fields: object) -> Draft:

@@ -123,7 +123,7 @@ def test_hits_tell_kind_score_strength_reasons_and_place(app: App, zoo: dict[str
     hit = run(app, "recall", query="okapi")["hits"][0]
     assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "strong")
     assert 0 < hit["score"] <= 1
-    assert hit["reasons"]["text"] > 0
+    assert hit["reasons"]["words"] > 0
     place = {"id", "kind", "title", "text", "cite"}
     assert set(hit) == {*place, "score", "strength", "reasons", "at", "updated_at"}
 

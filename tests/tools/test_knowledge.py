@@ -17,7 +17,7 @@ from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.tools.call import Call
 from memolith.tools.knowledge.dialect import knowledge
 from tests.checked import body_of, present
-from tests.conftest import ME, engine_of, note
+from tests.conftest import ME, engine_of, note, show_everything
 
 MISSING = "00000000-0000-7000-8000-000000000000"
 LONG = (
@@ -238,6 +238,7 @@ def test_delete_hides_a_concept_from_every_read(app: App, course: dict[str, str]
 def test_each_parameter_of_the_semantic_search_narrows_it(
     app: App, course: dict[str, str], arguments: dict[str, Any], wanted: set[Any] | int
 ) -> None:
+    show_everything(app)
     body = run(
         app,
         "search_concepts_semantic",
@@ -538,6 +539,7 @@ def test_defect_5_area_topic_and_certainty_together_give_full_pages(smart: App) 
             certainty_score=n * 3,
         )
     smart.upkeep.run()
+    show_everything(smart)
     body = run(
         smart,
         "search_concepts_semantic",

@@ -12,7 +12,7 @@ import pytest
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.tools.call import Call
-from tests.conftest import ME, At, note
+from tests.conftest import ME, At, note, show_everything
 from tests.stores import each_store
 from tests.tools.subcog_calls import capture, found, refused, run
 
@@ -267,6 +267,7 @@ def test_the_three_levels_of_detail(app: App) -> None:
 
 
 def test_the_three_modes(smart: App) -> None:
+    show_everything(smart)
     meant = capture(smart, "The feline slept all afternoon.")
     named = capture(smart, "Run cat file.txt to print it.")
     assert found(smart, query="a cat taking a nap", mode="vector")[0] == meant

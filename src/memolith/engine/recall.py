@@ -10,7 +10,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Item, Similar
 from memolith.domain.queries import Filter, Found, Query
 from memolith.engine.matching import checked
-from memolith.engine.search import MAX_CANDIDATES_PER_SIDE, QueryVector, Search, check_query
+from memolith.engine.search import QueryVector, Search, check_query
 from memolith.engine.statements import contradicts, same
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 from memolith.ports.ranker import Judge, Lexicon, Ranker
@@ -107,8 +107,7 @@ class Recall:
             results = search.run(query_vector)
             if results.is_cut:
                 warnings.append(
-                    f"More than {MAX_CANDIDATES_PER_SIDE} passages fit; the total counts the "
-                    "best of them."
+                    "More passages fit than were compared; the total counts the best of them."
                 )
             page = results.ranked[query.offset : query.offset + query.limit]
             return Found(search.hits(page), len(results.ranked), tuple(warnings))

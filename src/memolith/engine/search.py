@@ -40,6 +40,8 @@ from memolith.ports.vectors import Meaning
 
 MODES = ("hybrid", "vector", "text")
 MAX_QUERY_LENGTH = 10_000
+MAX_LIMIT = 1000
+"""The longest page of hits."""
 CANDIDATES = (100, 400)
 """How many passages each side of a search proposes: first so many, then more for as long as the
 last ones are still worth returning."""
@@ -208,7 +210,8 @@ class Search:
                 self._score(by_date - scores.keys(), scores)
             full = [side for side in sides if len(side) == size]
             if not any(self._ends_well(side, scores) for side in full):
-                return self._with_neighbours(scores), False
+                is_cut = bool(full) and self._threshold < self._ranker.floor
+                return self._with_neighbours(scores), is_cut
         return self._with_neighbours(scores), True
 
     def _find_by_date(self, query_vector: QueryVector) -> list[Candidate]:
@@ -226,7 +229,9 @@ class Search:
     def _ends_well(self, side: Sequence[PassageRef], scores: Mapping[PassageRef, Ranked]) -> bool:
         """Whether the last candidates of a side are still worth returning."""
         last = side[-round(LAST_SHARE * len(side)) :]
-        good = sum(ref in scores and scores[ref].score >= self._threshold for ref in last)
+        # Whatever the threshold, the same candidates are looked at, so that it only cuts the list.
+        floor = self._ranker.floor
+        good = sum(ref in scores and scores[ref].score >= floor for ref in last)
         return 2 * good >= len(last)
 
     def _score(self, refs: Collection[PassageRef], scores: dict[PassageRef, Ranked]) -> None:
@@ -282,7 +287,7 @@ class Search:
         worth_comparing = [
             DatedText(hit.ref, hit.passage.at, hit.passage.text)
             for hit in _in_order(scores.values())[: 2 * MAX_COMPARED_HITS]
-            if hit.score >= self._threshold and self._items[item_row_of(hit.ref)].passages == 1
+            if hit.score >= self._ranker.floor and self._items[item_row_of(hit.ref)].passages == 1
         ]
         changed = changed_by_newer(worth_comparing, self._lexicon.query_terms)
         before = {ref: scores[ref].score for ref in changed}
@@ -531,9 +536,9 @@ def check_query(query: Query) -> Query:
         "The past is not searched by metadata or links.",
     )
     _refuse(
-        not 1 <= query.limit <= MAX_CANDIDATES_PER_SIDE,
+        not 1 <= query.limit <= MAX_LIMIT,
         "limit",
-        f"The limit must lie between 1 and {MAX_CANDIDATES_PER_SIDE}.",
+        f"The limit must lie between 1 and {MAX_LIMIT}.",
     )
     _refuse(query.offset < 0, "offset", "The offset cannot be negative.")
     threshold = query.threshold

@@ -21,6 +21,8 @@ CURVE = (
 marks near-duplicates. Between two points the curve is a straight line."""
 
 ROUNDING = 1e-6
+HALF_OF_LAST_DIGIT = 0.5e-4
+"""Similarities are shown with four digits; what is shown as a threshold has reached it."""
 
 
 def similarity_of(cosine: float) -> float:
@@ -34,7 +36,8 @@ def similarity_of(cosine: float) -> float:
 
 
 def cosine_of(similarity: float) -> float:
-    """Return the smallest cosine that is worth a similarity from 0 to 1, a little rounded down."""
+    """Return the smallest cosine that is shown as a similarity from 0 to 1."""
+    similarity = max(similarity - HALF_OF_LAST_DIGIT, 0.0)
     for left, right in pairwise(CURVE):
         if similarity <= right.similarity:
             run = right.cosine - left.cosine

@@ -6,6 +6,7 @@ from memolith.domain.passages import PassageRef
 from memolith.ports.ranker import Asked, Evidence, NamedSpeaker, Ranked, Surroundings
 from memolith.retrieval.ranking.calibration import cosine_of, similarity_of
 from memolith.retrieval.ranking.dates import named_periods
+from memolith.retrieval.ranking.known_words import has_known_word
 from memolith.retrieval.ranking.names import meant_names
 from memolith.retrieval.ranking.pairs import most_similar_pairs
 from memolith.retrieval.ranking.phrases import quoted_phrases
@@ -20,6 +21,10 @@ from memolith.retrieval.ranking.weights import (
 
 DIGITS = 4
 """Scores are rounded to so many digits before hits are put in order by them."""
+
+DOUBT = 4.0
+"""How far the logarithm of the odds falls if no word of the question is known to the store, to
+English or to the model. What is very near to it by meaning stays above the floor."""
 
 MIN_CERTAINTY_OF_NAME = 0.7
 """Below it, a word that looks like a name is mostly there by chance."""
@@ -61,13 +66,17 @@ class HybridRanker:
     ) -> list[Ranked]:
         """Score the candidates, the best first."""
         signals = Signals(asked, known)
+        is_known = mode == "text" or has_known_word(asked)
         ranked = []
         for ref in candidates:
             found = signals.of(ref)
             if mode == "text":
                 found.pop("meaning", None)
             _, passage, _, _ = known.evidence[ref]
-            ranked.append(Ranked(ref, passage, _score(mode, found), _reasons(found)))
+            score = _score(mode, found)
+            if not is_known:
+                score = _doubted(score)
+            ranked.append(Ranked(ref, passage, score, _reasons(found)))
         ranked.sort(key=lambda hit: (-hit.score, hit.ref))
         return ranked
 
@@ -148,6 +157,11 @@ def _score(mode: str, signals: Mapping[str, float]) -> float:
         # Without a vector it is judged by its words, and no higher for the lack of it.
         by_mode = chosen.text
     return round(probability(bent(signals), by_mode), DIGITS)
+
+
+def _doubted(score: float) -> float:
+    """The score of a hit for a question of unknown words."""
+    return round(squashed(unsquashed(score) - DOUBT), DIGITS)
 
 
 def _reasons(signals: Mapping[str, float]) -> dict[str, float]:

@@ -5,18 +5,25 @@ is a similarity of 0.7, so that the documented default keeps what is worth retur
 the same.
 """
 
+import math
+
 FLOOR_SIMILARITY = 0.7
+DIGITS = 4
 
 
 def similarity_of(score: float, floor: float) -> float:
     """What a score is worth as a similarity."""
     if score < floor:
-        return round(FLOOR_SIMILARITY * score / floor, 4)
-    return round(FLOOR_SIMILARITY + (1 - FLOOR_SIMILARITY) * (score - floor) / (1 - floor), 4)
+        return round(FLOOR_SIMILARITY * score / floor, DIGITS)
+    above = (score - floor) / (1 - floor)
+    return round(FLOOR_SIMILARITY + (1 - FLOOR_SIMILARITY) * above, DIGITS)
 
 
 def score_of(similarity: float, floor: float) -> float:
-    """The score that is worth a similarity."""
-    if similarity < FLOOR_SIMILARITY:
-        return floor * similarity / FLOOR_SIMILARITY
-    return floor + (1 - floor) * (similarity - FLOOR_SIMILARITY) / (1 - FLOOR_SIMILARITY)
+    """The lowest score that is shown as this similarity or a higher one."""
+    last_digit: float = 10.0**-DIGITS
+    shown = math.ceil(round(similarity / last_digit, DIGITS)) * last_digit
+    lowest = max(shown - last_digit / 2, 0.0)
+    if lowest < FLOOR_SIMILARITY:
+        return floor * lowest / FLOOR_SIMILARITY
+    return floor + (1 - floor) * (lowest - FLOOR_SIMILARITY) / (1 - FLOOR_SIMILARITY)
