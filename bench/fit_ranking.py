@@ -82,6 +82,9 @@ BEND_QUANTILES = (0.2, 0.6)
 PARTS = {"conversation": 1.0, "notes": 2.0, "file": 0.3, "language": 0.4}
 """How much the kinds of collections count, however many questions they have."""
 
+PARTS_OF_WORTH = {"conversation": 1.0, "notes": 1.0, "file": 0.05, "language": 0.1}
+"""The same for what a sum is worth."""
+
 FOREIGN_PART = 0.5
 NOISE = "zor plim vakt quor blen dasp frim gulv hest jorp".split()
 
@@ -286,7 +289,8 @@ def shares(answered: Sequence[Answered]) -> Floats:
     counts = _counts(answered)
     made = []
     for each in answered:
-        part = PARTS[each.material.kind] * (FOREIGN_PART if each.foreign else 1.0)
+        part = FOREIGN_PART if each.foreign else 1.0
+        part *= PARTS_OF_WORTH[each.material.kind]
         part *= 1000 / counts[each.material.kind, each.foreign]
         made += [part] * len(each.signals)
     return np.array(made)
@@ -359,10 +363,12 @@ def _worth(answered: Sequence[Answered], order: Mapping[str, float]) -> dict[str
     right = np.array([1.0 if one else 0.0 for each in answered for one in each.right])
     first_at, second_at = np.quantile(sums[right > 0], BEND_QUANTILES)
     columns = [sums, np.maximum(0, sums - first_at), np.maximum(0, sums - second_at)]
+    alone = np.array([one.get("alone", 0.0) for each in answered for one in each.signals])
+    columns.append(sums * alone)
     for name in weights.QUESTION_SIGNALS:
         columns.append(np.array([one.get(name, 0.0) for each in answered for one in each.signals]))
     found = fit(np.column_stack(columns), right, shares(answered))
-    slope, first, second, *others, bias = [float(value) for value in found]
+    slope, first, second, alone_slope, *others, bias = [float(value) for value in found]
     worth = {
         "bias": bias,
         "slope": slope,
@@ -370,6 +376,7 @@ def _worth(answered: Sequence[Answered], order: Mapping[str, float]) -> dict[str
         "first_bend": first,
         "second_bend_at": float(second_at),
         "second_bend": second,
+        "alone_slope": alone_slope,
     }
     return worth | dict(zip(weights.QUESTION_SIGNALS, others, strict=True))
 

@@ -114,7 +114,7 @@ class Settings(BaseModel):
     search_floor: float | None = Field(
         None,
         ge=0,
-        le=1,
+        lt=1,
         description="the score below which hits are left out; empty: what the ranking has learned",
     )
     deep_families: tuple[str, ...] = Field(

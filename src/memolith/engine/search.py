@@ -168,9 +168,12 @@ class Search:
         self._query_vector = query_vector
         if self._query.alike:
             return self._run_alike()
-        ranked, is_cut = self._rank_candidates()
-        if self._query.as_of is not None:
-            ranked = self._as_of(ranked, self._query.as_of)
+        scores, is_cut = self._candidate_scores()
+        if self._query.as_of is None:
+            self._score_changed(scores)
+            ranked = _in_order(scores.values())
+        else:
+            ranked = self._as_of(_in_order(scores.values()), self._query.as_of)
         if self._judge is not None:
             ranked = self._judged(ranked, self._judge)
         return Results(self._selected(ranked), is_cut)
@@ -191,8 +194,8 @@ class Search:
         """How hits are scored: by words if there is no vector to compare with."""
         return self._query.mode if self._query_vector is not None else "text"
 
-    def _rank_candidates(self) -> tuple[list[Ranked], bool]:
-        """The hits, the best first, and whether there may be more than were looked at.
+    def _candidate_scores(self) -> tuple[dict[PassageRef, Ranked], bool]:
+        """The hits with their scores, and whether there may be more than were looked at.
 
         More and more candidates are looked at until those at the end are not worth returning. So
         the list is the same for every page of it.
@@ -211,8 +214,10 @@ class Search:
             full = [side for side in sides if len(side) == size]
             if not any(self._ends_well(side, scores) for side in full):
                 is_cut = bool(full) and self._threshold < self._ranker.floor
-                return self._with_neighbours(scores), is_cut
-        return self._with_neighbours(scores), True
+                self._add_neighbours(scores)
+                return scores, is_cut
+        self._add_neighbours(scores)
+        return scores, True
 
     def _find_by_date(self, query_vector: QueryVector) -> list[Candidate]:
         """What was said on the days or in the months that the query names, the nearest first."""
@@ -266,38 +271,59 @@ class Search:
                 neighbours.add(PassageRef(ref + 1))
         return neighbours
 
-    def _with_neighbours(self, scores: dict[PassageRef, Ranked]) -> list[Ranked]:
-        """The hits in order; the passages around the best may be hits, too."""
-        if self._query.mode == "hybrid":
-            best = _in_order(scores.values())[:MAX_WITH_NEIGHBOURS]
-            around = self._neighbours(hit.ref for hit in best) - scores.keys()
-            self._read(around)
-            chosen = self._query.filter
-            fitting = {
-                ref
-                for ref in around & self._evidence.keys()
-                if passage_matches(self._evidence[ref][1], chosen)
-            }
-            self._score(fitting, scores)
-        self._score_changed(scores)
-        return _in_order(scores.values())
+    def _add_neighbours(self, scores: dict[PassageRef, Ranked]) -> None:
+        """The passages around the best hits may be hits, too."""
+        if self._query.mode != "hybrid":
+            return
+        best = _in_order(scores.values())[:MAX_WITH_NEIGHBOURS]
+        around = self._neighbours(hit.ref for hit in best) - scores.keys()
+        self._read(around)
+        chosen = self._query.filter
+        fitting = {
+            ref
+            for ref in around & self._evidence.keys()
+            if passage_matches(self._evidence[ref][1], chosen)
+        }
+        self._score(fitting, scores)
 
     def _score_changed(self, scores: dict[PassageRef, Ranked]) -> None:
-        """Score those anew that a newer hit changes."""
-        worth_comparing = [
+        """Score those anew that a newer hit changes, and that newer hit."""
+        everything = Filter(forgotten=self._query.filter.forgotten)
+        if self._query.filter == everything:
+            changes = self._changes(dict(scores))
+        else:
+            # They are looked for among all that the caller sees, so that a filter changes no score.
+            query = replace(self._query, filter=everything)
+            search = Search(self._rows, self._caller, query, self._lexicon, self._ranker)
+            search._query_vector = self._query_vector
+            changes = search._changes(search._candidate_scores()[0])
+        for ref, hit in changes.items():
+            if ref in scores:
+                scores[ref] = hit
+
+    def _changes(self, scores: dict[PassageRef, Ranked]) -> dict[PassageRef, Ranked]:
+        """The hits that a newer one changes and these newer ones, with their new scores."""
+        best = [
             DatedText(hit.ref, hit.passage.at, hit.passage.text)
             for hit in _in_order(scores.values())[: 2 * MAX_COMPARED_HITS]
-            if hit.score >= self._ranker.floor and self._items[item_row_of(hit.ref)].passages == 1
+            if hit.score >= self._ranker.floor and self._is_alone(hit.ref)
         ]
-        changed = changed_by_newer(worth_comparing, self._lexicon.query_terms)
+        changed = changed_by_newer(best, self._lexicon.query_terms)
         before = {ref: scores[ref].score for ref in changed}
         self._superseded.update(scores[ref].passage.item for ref in changed)
         self._score(changed.keys(), scores)
+        changes: dict[PassageRef, Ranked] = {}
         for older, newer in changed.items():
             # It is about the same, so it answers as well; unless the past is asked for.
-            if scores[older].score <= before[older] and scores[older].reasons.get("superseded"):
-                better = scores[newer]
-                scores[newer] = better._replace(score=max(better.score, before[older]))
+            if scores[older].reasons.get("superseded"):
+                better = changes.get(newer, scores[newer])
+                changes[newer] = better._replace(score=max(better.score, before[older]))
+                changes.setdefault(older, scores[older])
+        return changes
+
+    def _is_alone(self, ref: PassageRef) -> bool:
+        """Whether it is the only passage of its item."""
+        return self._items[item_row_of(ref)].passages == 1
 
     def _find_by_meaning(
         self,

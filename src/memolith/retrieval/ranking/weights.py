@@ -95,6 +95,7 @@ def probability(signals: Mapping[str, float], chosen: Combination) -> float:
     odds = worth["bias"] + worth["slope"] * total
     odds += worth["first_bend"] * max(0.0, total - worth["first_bend_at"])
     odds += worth["second_bend"] * max(0.0, total - worth["second_bend_at"])
+    odds += worth["alone_slope"] * total * signals.get("alone", 0.0)
     for name in QUESTION_SIGNALS:
         odds += worth[name] * signals.get(name, 0.0)
     return squashed(odds)
