@@ -36,10 +36,14 @@ from memolith.settings import Settings
 
 Floats = NDArray[np.float64]
 
-BY_HAND_EVERYWHERE = {"superseded": -2.0, "superseded_now": -3.0, "on_date": 1.5}
+BY_HAND_EVERYWHERE = {
+    "superseded": -2.0,
+    "superseded_now": -3.0,
+    "on_date": 1.5,
+}
 BY_HAND = {
-    "hybrid": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0},
-    "text": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0},
+    "hybrid": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 3.0},
+    "text": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 3.0},
     "vector": BY_HAND_EVERYWHERE,
 }
 """Weights of signals that the questions say too little about."""
@@ -69,7 +73,8 @@ NEAR_MEANING = (
 )
 USED = {
     "hybrid": (*BY_MEANING, *BY_WORDS, *TOGETHER, *AROUND, *NEAR_MEANING),
-    "text": (*BY_WORDS, *AROUND),
+    # By words alone, a long passage would win for its length.
+    "text": (*BY_WORDS, *(name for name in AROUND if name != "length")),
     "vector": (*BY_MEANING, "alone", "length"),
 }
 """The signals that each kind of search adds up."""

@@ -132,9 +132,9 @@ class OnnxModel:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._network = Network(folder / MODEL_FILE, MODEL_DIGEST)
         verify(folder / VOCAB_FILE, VOCAB_DIGEST)
         self._tokenizer = WordPiece(folder / VOCAB_FILE)
-        self._network = Network(folder / MODEL_FILE, MODEL_DIGEST)
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """Return a unit vector for each text, or None if too little of it is understood."""

@@ -41,6 +41,9 @@ SESSION_BEST = 3
 QUESTION_MARK_CHARACTERS = 120
 """A passage is a question if it has a question mark in its last characters."""
 
+ALL = 0.999
+"""The share of the words from which on a passage has them all."""
+
 RAREST = 10.0
 """About the rarity of a word that stands in one of 20,000 passages."""
 
@@ -200,6 +203,8 @@ class Signals:
             "question_length": question.length,
             "length": math.log1p(len(terms)) / 5,
         }
+        if own.coverage >= ALL and len(question.words.rarities) > 1:
+            signals["all_words"] = 1.0
         if cosine is not None:
             signals["meaning"] = max(cosine, 0.0)
         if question.foreign:

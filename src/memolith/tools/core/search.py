@@ -45,14 +45,12 @@ def recall(
     status: str | None = None,
     as_of: str | None = None,
     mode: SearchMode = "hybrid",
-    depth: Annotated[Depth, Field(description="links to follow, or deep: judged twice")] = 0,
-    min_score: Annotated[
-        float | None, Field(ge=0, le=1, description="0: show all; else a floor")
-    ] = None,
+    depth: Depth = 0,
+    min_score: Annotated[float | None, Field(ge=0, le=1)] = None,
     limit: Limit = 10,
     offset: Annotated[int, Field(ge=0)] = 0,
 ) -> Recalled:
-    """Find memories by words or meaning. Weak hits may be unrelated."""
+    """Find memories by words or meaning."""
     forgotten = status in FORGOTTEN_STATUSES
     chosen = Filter(
         kinds=_known_kinds(kinds),
