@@ -121,7 +121,7 @@ def test_depth_brings_what_the_hits_are_linked_to(app: App, zoo: dict[str, str])
 
 def test_hits_tell_kind_score_strength_reasons_and_place(app: App, zoo: dict[str, str]) -> None:
     hit = run(app, "recall", query="okapi")["hits"][0]
-    assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "strong")
+    assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "likely")
     assert 0 < hit["score"] <= 1
     assert hit["reasons"]["words"] > 0
     place = {"id", "kind", "title", "text", "cite"}

@@ -7,7 +7,7 @@ passage has the same score for the same question wherever it is found.
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -40,6 +40,9 @@ SESSION_BEST = 3
 
 QUESTION_MARK_CHARACTERS = 120
 """A passage is a question if it has a question mark in its last characters."""
+
+MAX_COUNTED_TERMS = 40
+"""Of a question with more words, a passage is to have so many."""
 
 ALL = 0.999
 """The share of the words from which on a passage has them all."""
@@ -85,10 +88,10 @@ class Words(NamedTuple):
         for term in asked.terms:
             weight = rarity(term, frequencies.get(term, 0), passages)
             rarities[term] = BOOSTED_TERM_WEIGHT * weight if term in asked.boosted else weight
-        whole = sum(rarities.values())
-        known = sum(weight for term, weight in rarities.items() if frequencies.get(term))
+        whole = _most(rarities.values())
+        known = _most(weight for term, weight in rarities.items() if frequencies.get(term))
         names = asked.name_terms
-        without_names = sum(weight for term, weight in rarities.items() if term not in names)
+        without_names = _most(weight for term, weight in rarities.items() if term not in names)
         return cls(
             rarities,
             mean_length or TYPICAL_LENGTH,
@@ -97,6 +100,11 @@ class Words(NamedTuple):
             names,
             without_names,
         )
+
+
+def _most(rarities: Iterable[float]) -> float:
+    """What the most telling words have together: no passage holds more of a long question."""
+    return sum(sorted(rarities, reverse=True)[:MAX_COUNTED_TERMS])
 
 
 class Match(NamedTuple):
@@ -133,7 +141,7 @@ def match(words: Words, terms: Sequence[str]) -> Match:
     without_names = words.whole_without_names
     return Match(
         share=min(1.0, score / words.whole),
-        coverage=covered / without_names if without_names else 0.0,
+        coverage=min(1.0, covered / without_names) if without_names else 0.0,
         rarest=min(1.0, rarest / RAREST),
     )
 
