@@ -167,6 +167,7 @@ class Runner:
         self.lock = threading.Lock()
         self.used_at = time.monotonic()
         self.alive = True
+        self._is_closed = False
         self._calls = 0
         self._becomes_nobody = hasattr(os, "getuid") and os.getuid() == 0
         self._prepare_folder()
@@ -205,7 +206,10 @@ class Runner:
         return self._shared_scratch.usage()
 
     def close(self) -> None:
-        """End the process and remove its folder."""
+        """End the process and remove its folder; who comes second finds nothing to do."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self.alive = False
         self.signal(signal.SIGKILL)
         if self.mode == LANDLOCK_MODE:
