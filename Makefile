@@ -11,10 +11,11 @@ BIN := .venv/Scripts
 endif
 BASE := .venv/.base
 TEST := .venv/.test
+DEMO := .cache/demo
 CODE := src tests bench scripts training
 export PYTHONUTF8 := 1
 
-.PHONY: run venv check compiled test test-all conformance bench soak snap lock clean
+.PHONY: run venv check compiled test test-all conformance bench soak snap dist site pictures lock clean
 
 $(BASE): pyproject.toml
 	@echo "memolith: making a virtual environment in .venv"
@@ -28,16 +29,19 @@ $(TEST): $(BASE) $(LOCK)
 	$(BIN)/python -m pip install $(if $(LOCK),--constraint $(LOCK)) --editable ".[test]"
 	@touch $@
 
-run: $(BASE)
-	rm -rf .cache/demo
-	$(BIN)/memolith remember --data .cache/demo "Maria prefers tea to coffee and never has meetings before ten."
-	$(BIN)/memolith remember --data .cache/demo "We chose PostgreSQL over MySQL because of row-level security."
-	$(BIN)/memolith recall --data .cache/demo "what does Maria like to drink?" --limit 1
-	$(BIN)/memolith recall --data .cache/demo "why this database?" --limit 1
-	$(BIN)/memolith undo --data .cache/demo 2
-	$(BIN)/memolith list --data .cache/demo
-	$(BIN)/memolith verify --data .cache/demo
-	$(BIN)/memolith serve --data .cache/demo
+# The tour is taken once; what you keep on the page afterwards stays.
+run: $(BASE) $(DEMO)
+	@echo "memolith: serving $(DEMO); delete that folder to take the tour again"
+	$(BIN)/memolith serve --data $(DEMO)
+
+$(DEMO): | $(BASE)
+	$(BIN)/memolith remember --data $(DEMO) "Maria prefers tea to coffee and never has meetings before ten."
+	$(BIN)/memolith remember --data $(DEMO) "We chose PostgreSQL over MySQL because of row-level security."
+	$(BIN)/memolith recall --data $(DEMO) "what does Maria like to drink?" --limit 1
+	$(BIN)/memolith recall --data $(DEMO) "why this database?" --limit 1
+	$(BIN)/memolith undo --data $(DEMO) 2
+	$(BIN)/memolith list --data $(DEMO)
+	$(BIN)/memolith verify --data $(DEMO)
 
 venv: $(TEST)
 
@@ -51,12 +55,16 @@ check: $(TEST)
 compiled: $(TEST)
 	@$(BIN)/python -m compileall -q src tests
 
+# Four workers on two cores: tests of the page and of servers often wait for another process.
 test: compiled
-	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests
+	$(BIN)/python -m pytest -m "not full" -n 4 --dist loadscope --no-loadscope-reorder --durations=10 tests
 
+# Coverage is measured over the quick tests: the full matrices compare times, and measuring
+# lines would distort those. Two workers then, because a third one would distort them, too.
 test-all: check compiled
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests
+	$(BIN)/python -m coverage run -m pytest -m "not full" -n 3 --dist loadscope --no-loadscope-reorder tests
+	$(BIN)/python -m pytest -m full -n 2 --dist loadscope --no-loadscope-reorder --durations=20 tests
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m scripts.coverage_by_folder
 
@@ -72,6 +80,19 @@ soak: $(TEST)
 
 snap: $(TEST)
 	$(BIN)/python -m scripts.snap
+
+# Build what is released into dist/ and check it with the validator of each format. The first run
+# fetches about 1 GB of validators, clients among them, into .cache.
+dist: $(TEST)
+	$(BIN)/python -m scripts.distribution
+
+# The documentation site, in build/site. It fails if a link or an anchor leads nowhere.
+site: $(TEST)
+	$(BIN)/python -m scripts.site
+
+# Take the pictures of the page for README and docs again.
+pictures: $(TEST)
+	MEMOLITH_PICTURES=1 $(BIN)/python -m pytest tests/page/test_walk.py -k pictures
 
 # Resolve the newest versions of everything the tests need, and pin them.
 lock: $(BASE)

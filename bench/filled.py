@@ -49,9 +49,10 @@ def passing(name: str, count: int) -> np.ndarray:
     return np.array([n for n in range(count) if keeps(n)])
 
 
-def fill(app: App, count: int) -> dict[str, int]:
-    """Remember the sentences with their vectors; returns the number of each item."""
-    rows, texts = vectors(count), sentences(count)
+def fill(app: App, count: int, rows: np.ndarray | None = None) -> dict[str, int]:
+    """Remember the sentences with their vectors, or others; returns the number of each item."""
+    rows = vectors(count) if rows is None else rows
+    texts = sentences(count)
     numbers: dict[str, int] = {}
     for start in range(0, count, 5000):
         with app.store.writing(ME.tenant) as store:

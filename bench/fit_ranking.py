@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from memolith.domain.passages import Block, PassageRef
 from memolith.domain.queries import Query
 from memolith.ports.ranker import Asked, Evidence, Ranked, Surroundings
 from memolith.retrieval.ranking import weights
-from memolith.retrieval.ranking.ranker import HybridRanker
+from memolith.retrieval.ranking.ranker import DIGITS, HybridRanker
 from memolith.retrieval.ranking.signals import Signals
 from memolith.settings import Settings
 
@@ -39,10 +40,11 @@ Floats = NDArray[np.float64]
 BY_HAND_EVERYWHERE = {
     "superseded": -2.0,
     "superseded_now": -3.0,
-    "on_date": 1.5,
+    "on_date": 3.0,
+    "mentions_date": 3.0,
 }
 BY_HAND = {
-    "hybrid": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 3.0},
+    "hybrid": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 1.0},
     "text": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 3.0},
     "vector": BY_HAND_EVERYWHERE,
 }
@@ -71,11 +73,21 @@ NEAR_MEANING = (
     "session",
     "session_mean",
 )
+ALONE_BY_WORDS = ("alone_and_words", "alone_and_coverage")
+ALONE_BY_MEANING = ("alone_and_meaning", "alone_and_length")
 USED = {
-    "hybrid": (*BY_MEANING, *BY_WORDS, *TOGETHER, *AROUND, *NEAR_MEANING),
+    "hybrid": (
+        *BY_MEANING,
+        *BY_WORDS,
+        *TOGETHER,
+        *AROUND,
+        *NEAR_MEANING,
+        *ALONE_BY_WORDS,
+        *ALONE_BY_MEANING,
+    ),
     # By words alone, a long passage would win for its length.
-    "text": (*BY_WORDS, *(name for name in AROUND if name != "length")),
-    "vector": (*BY_MEANING, "alone", "length"),
+    "text": (*BY_WORDS, *(name for name in AROUND if name != "length"), *ALONE_BY_WORDS),
+    "vector": (*BY_MEANING, "alone", "length", *ALONE_BY_MEANING),
 }
 """The signals that each kind of search adds up."""
 
@@ -91,6 +103,20 @@ PARTS_OF_WORTH = {"conversation": 1.0, "notes": 1.0, "file": 0.05, "language": 0
 """The same for what a sum is worth."""
 
 FOREIGN_PART = 0.5
+POOL = 100
+"""The order is fitted to so many of the best candidates of a question, and to all right ones."""
+
+NEXT = 1
+"""A message so near to one that answers counts as right where it is learned what a score is worth."""
+
+SAME_EXCHANGE = 2
+"""One so near belongs to the same exchange, and counts where the first hit is judged."""
+
+SURE_PARTS = {"conversation": 1.0, "notes": 1.0, "file": 0.1, "language": 0.1}
+"""How much the kinds of collections count where it is learned which first hits are right."""
+
+SURE_FOREIGN_PART = 1.0
+SURE_BANDS = (0.3, 0.36, 0.38, 0.4, 0.42, 0.44, 0.5, 0.6)
 NOISE = "zor plim vakt quor blen dasp frim gulv hest jorp".split()
 
 
@@ -119,12 +145,20 @@ class Answered:
     """The candidates of one question: their signals and which of them are right."""
 
     material: Material
-    foreign: bool
+    origin: str
+    """`own`, `foreign`, `renamed` (foreign with the names of the people here) or `noise`."""
     signals: list[dict[str, float]]
     right: list[bool]
+    about: list[bool]
+    """Which of them are right or belong to the exchange of one that is."""
     keys: list[str]
     wanted: frozenset[str]
     text: str
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a question of another collection."""
+        return self.origin != "own"
 
 
 class Recorder(HybridRanker):
@@ -222,15 +256,18 @@ class Stored:
             self.keys |= {(item.id, place): key for place, (key, _, _) in enumerate(group)}
         self.app.upkeep.run()
 
-    def ask(self, text: str, right: frozenset[str], foreign: bool) -> Answered:
+    def ask(self, text: str, right: frozenset[str], origin: str) -> Answered:
         """The candidates of a question with their signals."""
         self.recorder.found.clear()
         self.app.engine.recall.search(ME, Query(text, threshold=1.0, limit=1))
-        answered = Answered(self.material, foreign, [], [], [], right, text)
+        answered = Answered(self.material, origin, [], [], [], [], right, text)
+        near = near_evidence(self.material, right)
         for (_, passage, _, _), signals in self.recorder.found.values():
             key = self.keys[passage.item, passage.block]
             answered.keys.append(key)
             answered.right.append(key in right)
+            shares_word = signals["coverage"] > 0
+            answered.about.append(key in near.turns or (key in near.sessions and shares_word))
             answered.signals.append(weights.bent(signals))
         return answered
 
@@ -240,13 +277,40 @@ class Stored:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Near(NamedTuple):
+    """What stands near the evidence of a question."""
+
+    next_to: frozenset[str]
+    """The evidence and, in conversations, the messages before and after it."""
+    turns: frozenset[str]
+    """The evidence and, in conversations, the messages of the same exchange."""
+    sessions: frozenset[str]
+    """All messages of the same sessions."""
+
+
+def near_evidence(material: Material, right: frozenset[str]) -> Near:
+    """What may be about a question, because it stands near what answers it."""
+    turns = set(right)
+    next_to = set(right)
+    sessions: set[str] = set()
+    for group in material.items:
+        keys = [key for key, _, _ in group]
+        places = [place for place, key in enumerate(keys) if key in right]
+        if places and group[0][1].speaker:
+            sessions.update(keys)
+        for place in places:
+            turns.update(keys[max(0, place - SAME_EXCHANGE) : place + SAME_EXCHANGE + 1])
+            next_to.update(keys[max(0, place - NEXT) : place + NEXT + 1])
+    return Near(frozenset(next_to), frozenset(turns), frozenset(sessions))
+
+
 def answers(materials: Sequence[Material]) -> Iterator[Answered]:
     """Every question in its own collection, and some where nothing answers them."""
     pick = random.Random(11)
-    for number, material in enumerate(materials):
+    for material in materials:
         stored = Stored(material)
         for question in material.questions:
-            yield stored.ask(question.text, question.right, foreign=False)
+            yield stored.ask(question.text, question.right, "own")
         same_kind = [other for other in materials if other.kind == material.kind]
         if material.kind == "notes":
             same_kind += [other for other in materials if other.kind == "conversation"]
@@ -257,7 +321,6 @@ def answers(materials: Sequence[Material]) -> Iterator[Answered]:
             for question in other.questions
         ]
         if material.name.startswith("locomo"):
-            other = materials[(number + 1) % len(materials)]
             foreign = [
                 (question, one)
                 for one in same_kind
@@ -265,12 +328,12 @@ def answers(materials: Sequence[Material]) -> Iterator[Answered]:
                 for question in one.questions
             ]
         for question, other in pick.sample(foreign, min(len(foreign), 60)):
-            yield stored.ask(question.text, frozenset(), foreign=True)
+            yield stored.ask(question.text, frozenset(), "foreign")
             renamed = _renamed(question.text, other.speakers, material.speakers)
             if renamed != question.text:
-                yield stored.ask(renamed, frozenset(), foreign=True)
+                yield stored.ask(renamed, frozenset(), "renamed")
         for _ in range(3):
-            yield stored.ask(" ".join(pick.sample(NOISE, 3)), frozenset(), foreign=True)
+            yield stored.ask(" ".join(pick.sample(NOISE, 3)), frozenset(), "noise")
         stored.close()
         print(f"  asked {material.name}", flush=True)
 
@@ -323,19 +386,23 @@ def fit_order(lists: Sequence[tuple[Floats, Floats, float]]) -> Floats:
 
     A list has the signals of its candidates, which of them are right, and how much it counts.
     """
-    size = lists[0][0].shape[1]
-    found = np.zeros(size)
+    lengths = np.array([len(right) for _, right, _ in lists])
+    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    signals = np.vstack([one for one, _, _ in lists])
+    wanted = np.concatenate([right / right.sum() for _, right, _ in lists])
+    counts = np.array([count for _, _, count in lists])
+    counts_by_row = np.repeat(counts, lengths)
+    found = np.zeros(signals.shape[1])
     for _ in range(40):
-        slope = -PENALTY * found
-        bend = PENALTY * np.eye(size)
-        for signals, right, count in lists:
-            sums = signals @ found
-            chances = np.exp(sums - sums.max())
-            chances /= chances.sum()
-            slope += count * (signals.T @ (right / right.sum() - chances))
-            weighted = signals * chances[:, None]
-            mean = weighted.sum(axis=0)
-            bend += count * (signals.T @ weighted - np.outer(mean, mean))
+        sums = signals @ found
+        sums -= np.repeat(np.maximum.reduceat(sums, starts), lengths)
+        chances = np.exp(sums)
+        chances /= np.repeat(np.add.reduceat(chances, starts), lengths)
+        slope = signals.T @ (counts_by_row * (wanted - chances)) - PENALTY * found
+        means = np.add.reduceat(signals * chances[:, None], starts, axis=0)
+        bend = (signals * (counts_by_row * chances)[:, None]).T @ signals
+        bend -= (means * counts[:, None]).T @ means
+        bend += PENALTY * np.eye(len(found))
         step = np.linalg.solve(bend, slope)
         found += step * min(1.0, MAX_STEP / np.abs(step).max())
         if np.abs(step).max() < 1e-3:
@@ -343,16 +410,26 @@ def fit_order(lists: Sequence[tuple[Floats, Floats, float]]) -> Floats:
     return found
 
 
+def _pool(each: Answered, order: Mapping[str, float]) -> list[int]:
+    """The places of the best candidates by given weights, and of all right ones."""
+    sums = [weights.total_of(signals, order) for signals in each.signals]
+    best = sorted(range(len(sums)), key=lambda place: -sums[place])
+    chosen = set(best[:POOL]) | {place for place, right in enumerate(each.right) if right}
+    return sorted(chosen)
+
+
 def fitted(answered: Sequence[Answered], mode: str) -> weights.Combination:
     """The weights of a kind of search: first the order, then what the sum is worth."""
     names = USED[mode]
+    present = getattr(weights.weights(), mode).order
     counts = _counts(answered)
     lists = []
     for each in answered:
         right = np.array([1.0 if one else 0.0 for one in each.right])
         if not each.foreign and right.any():
             share = PARTS[each.material.kind] * 1000 / counts[each.material.kind, False]
-            lists.append((_columns(each, names), right, share))
+            pool = _pool(each, present)
+            lists.append((_columns(each, names)[pool], right[pool], share))
     found = fit_order(lists)
     order = {name: float(value) for name, value in zip(names, found, strict=True)}
     order |= BY_HAND[mode]
@@ -363,17 +440,22 @@ def _columns(each: Answered, names: Sequence[str]) -> Floats:
     return np.array([[signals.get(name, 0.0) for name in names] for signals in each.signals])
 
 
+def _next_to_right(each: Answered) -> list[bool]:
+    near = near_evidence(each.material, each.wanted).next_to
+    return [key in near for key in each.keys]
+
+
 def _worth(answered: Sequence[Answered], order: Mapping[str, float]) -> dict[str, float]:
     sums = np.array([weights.total_of(one, order) for each in answered for one in each.signals])
-    right = np.array([1.0 if one else 0.0 for each in answered for one in each.right])
+    right = np.array([1.0 if one else 0.0 for each in answered for one in _next_to_right(each)])
     first_at, second_at = np.quantile(sums[right > 0], BEND_QUANTILES)
     columns = [sums, np.maximum(0, sums - first_at), np.maximum(0, sums - second_at)]
-    alone = np.array([one.get("alone", 0.0) for each in answered for one in each.signals])
-    columns.append(sums * alone)
+    dialogue = np.array([one.get("dialogue", 0.0) for each in answered for one in each.signals])
+    columns.append(sums * dialogue)
     for name in weights.QUESTION_SIGNALS:
         columns.append(np.array([one.get(name, 0.0) for each in answered for one in each.signals]))
     found = fit(np.column_stack(columns), right, shares(answered))
-    slope, first, second, alone_slope, *others, bias = [float(value) for value in found]
+    slope, first, second, dialogue_slope, *others, bias = [float(value) for value in found]
     worth = {
         "bias": bias,
         "slope": slope,
@@ -381,7 +463,7 @@ def _worth(answered: Sequence[Answered], order: Mapping[str, float]) -> dict[str
         "first_bend": first,
         "second_bend_at": float(second_at),
         "second_bend": second,
-        "alone_slope": alone_slope,
+        "dialogue_slope": dialogue_slope,
     }
     return worth | dict(zip(weights.QUESTION_SIGNALS, others, strict=True))
 
@@ -418,17 +500,92 @@ def judge(answered: Sequence[Answered], chosen: weights.Combination) -> dict[str
 
 
 def calibration(answered: Sequence[Answered], chosen: weights.Combination) -> None:
-    """Per band of the score: how many candidates, and the share that is right."""
-    bands: dict[int, list[bool]] = defaultdict(list)
+    """Per band of the score: how many candidates, and the share that is right or about it."""
+    bands: dict[int, list[tuple[bool, bool, bool]]] = defaultdict(list)
     for each in answered:
-        for signals, right in zip(each.signals, each.right, strict=True):
-            bands[int(10 * min(weights.probability(signals, chosen), 0.999))].append(right)
+        labels = zip(each.signals, each.right, _next_to_right(each), each.about, strict=True)
+        for signals, right, next_to, about in labels:
+            band = int(10 * min(weights.probability(signals, chosen), 0.999))
+            bands[band].append((right, next_to, about))
     for band in sorted(bands):
-        of_band = bands[band]
+        shares_of_band = np.mean(bands[band], axis=0)
         print(
-            f"  {band / 10:.1f} to {(band + 1) / 10:.1f}: {len(of_band):7,} "
-            f"{sum(of_band) / len(of_band):6.1%} right"
+            f"  {band / 10:.1f} to {(band + 1) / 10:.1f}: {len(bands[band]):7,} "
+            "right {:6.1%}, or next to it {:6.1%}, or about it {:6.1%}".format(*shares_of_band)
         )
+
+
+class Best(NamedTuple):
+    """The first hit of a question: what tells whether it is right, and whether it is."""
+
+    of: Answered
+    signals: dict[str, float]
+    right: bool
+    about: bool
+
+
+def best_hits(answered: Sequence[Answered], chosen: weights.Combination) -> list[Best]:
+    """The first hits of all questions that find something above the floor."""
+    found = []
+    for each in answered:
+        scores = [round(weights.probability(one, chosen), DIGITS) for one in each.signals]
+        order = sorted(range(len(scores)), key=lambda place: -scores[place])
+        if not order or scores[order[0]] < weights.weights().floor:
+            continue
+        first = order[0]
+        sure = weights.sure_signals([scores[place] for place in order], each.signals[first])
+        found.append(Best(each, sure, each.right[first], each.about[first]))
+    return found
+
+
+def fit_sure(answered: Sequence[Answered], chosen: weights.Combination) -> dict[str, float]:
+    """What tells that the first hit is right, or about the question."""
+    best = best_hits(answered, chosen)
+    counts = _counts(answered)
+    names = list(best[0].signals)
+    columns = np.array([[one.signals[name] for name in names] for one in best])
+    about = np.array([1.0 if one.about else 0.0 for one in best])
+    shares_of = []
+    for one in best:
+        part = SURE_FOREIGN_PART if one.of.foreign else 1.0
+        kind = one.of.material.kind
+        shares_of.append(part * SURE_PARTS[kind] * 1000 / counts[kind, one.of.foreign])
+    found = fit(columns, about, np.array(shares_of))
+    return dict(zip((*names, "bias"), map(float, found), strict=True))
+
+
+def print_sure(
+    answered: Sequence[Answered], chosen: weights.Combination, sure: Mapping[str, float]
+) -> None:
+    """For some bounds of certainty: who gets a strong hit, and how many of these are right."""
+    best = best_hits(answered, chosen)
+    for kind in PARTS:
+        asked = [each for each in answered if each.material.kind == kind]
+        for bound in SURE_BANDS:
+            strong = [
+                one
+                for one in best
+                if one.of.material.kind == kind and _certainty(one, sure) >= bound
+            ]
+            cells = []
+            for origin in ("own", "foreign", "renamed"):
+                there = [each for each in asked if each.origin == origin]
+                if origin == "own":
+                    there = [each for each in there if each.wanted]
+                ids = {id(each) for each in there}
+                count = sum(id(one.of) in ids for one in strong)
+                if there:
+                    cells.append(f"{origin} {count / len(there):.3f}")
+            own = [one for one in strong if one.of.origin == "own"]
+            if own:
+                cells.append(f"right {np.mean([one.right for one in own]):.3f}")
+                cells.append(f"right or about it {np.mean([one.about for one in own]):.3f}")
+            print(f"  {kind:13} strong from {bound:.2f}: " + "  ".join(cells))
+
+
+def _certainty(one: Best, sure: Mapping[str, float]) -> float:
+    total = sum(sure[name] * value for name, value in one.signals.items())
+    return weights.squashed(sure["bias"] + total)
 
 
 def crossed(answered: Sequence[Answered], mode: str) -> None:
@@ -456,11 +613,12 @@ def crossed(answered: Sequence[Answered], mode: str) -> None:
 def write(
     found: Mapping[str, weights.Combination],
     deep: Mapping[str, float],
+    sure: Mapping[str, float],
     bounds: Mapping[str, float],
 ) -> None:
     """Write the file that ranking reads."""
     lines = ["# Fitted by `python -m bench.fit_ranking`."]
-    parts = {"bounds": bounds, "deep": deep}
+    parts = {"bounds": bounds, "deep": deep, "sure": sure}
     for mode, chosen in found.items():
         parts[f"{mode}.order"] = chosen.order
         parts[f"{mode}.worth"] = chosen.worth
@@ -482,10 +640,17 @@ def main() -> None:
         found[mode] = fitted(answered, mode)
     print("calibration of hybrid, all candidates")
     calibration(answered, found["hybrid"])
+    sure = fit_sure(answered, found["hybrid"])
+    print("who gets a strong hit, and whether it is right")
+    print_sure(answered, found["hybrid"], sure)
     present = weights.weights()
-    bounds = {"floor": present.floor, "likely": present.likely, "strong": present.strong}
+    bounds = {
+        "floor": present.floor,
+        "likely": present.likely,
+        "strong": present.strong,
+    }
     if not options.no_write:
-        write(found, present.deep, bounds)
+        write(found, present.deep, sure, bounds)
 
 
 def _kept(path: Path | None) -> list[Answered]:

@@ -108,6 +108,22 @@ def sentences(count: int) -> list[str]:
     return [f"{who} {did} {what} {how}, {rest}" for who, did, what, how, rest in every[:count]]
 
 
+def quick_vectors(count: int) -> np.ndarray:
+    """Stand-ins for their vectors, each made of those of the parts of the sentence.
+
+    They are there in a second, and near where the real ones are.
+    """
+    parts = [*WHO, *DID, *WHAT, *HOW, *AND]
+    made = [np.frombuffer(vector, "<f4") for vector in MiniLM().embed(parts) if vector is not None]
+    place = {part: number for number, part in enumerate(parts)}
+    every = list(itertools.product(WHO, DID, WHAT, HOW, AND))
+    random.Random(11).shuffle(every)
+    chosen = np.array([[place[part] for part in sentence] for sentence in every[:count]])
+    sums = np.stack(made)[chosen].sum(axis=1)
+    unit: np.ndarray = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    return unit.astype("<f4")
+
+
 def questions(count: int) -> list[str]:
     """Questions about such things."""
     pick = random.Random(12)

@@ -2,7 +2,7 @@
 
 Twenty HTTP clients, half of them MCP sessions and half REST, and ten stdio processes remember and
 recall marked items. In the end every acknowledged item must be there and the store must equal its
-log; the server's memory is printed. With `--postgres` it is four servers and two workers on one
+log; the server's memory is printed, and the last line says whether all of this held. With `--postgres` it is four servers and two workers on one
 database and 32 clients, and servers, workers and the database itself are killed every half minute.
 """
 
@@ -45,6 +45,7 @@ WARM = 0.3
 PAUSE_S = 0.05
 FLAT = 1.3
 KILL_EVERY_S = 30.0
+MAX_FAULTS_SHOWN = 20
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 
@@ -68,6 +69,15 @@ class Tally:
                 self.kept.add(id)
             if error:
                 self.errors.append(error[:300])
+
+    @property
+    def faults(self) -> list[str]:
+        """Everything that should not be so, a sentence each."""
+        lost = [f"{id} was acknowledged and is lost" for id in self.lost]
+        grown = []
+        if self.growth > FLAT:
+            grown = [f"memory grew to {self.growth:.2f} times what it was after the warm-up"]
+        return [*self.errors, *lost, *self.problems, *grown]
 
     @property
     def growth(self) -> float:
@@ -361,9 +371,15 @@ def soak_team(seconds: float) -> int:
         f"{seconds:.0f} s, 32 clients, 4 servers, 2 workers, killed with their database every {KILL_EVERY_S:.0f} s: "
         f"{len(account.kept)} items, {account.searches} searches, {len(problems)} problems"
     )
-    for line in problems[:20]:
+    return conclude(problems)
+
+
+def conclude(faults: list[str]) -> int:
+    """Print the faults and then the verdict, and give the exit status that goes with it."""
+    for line in faults[:MAX_FAULTS_SHOWN]:
         print(" ", line)
-    return 1 if problems else 0
+    print(f"soak: failed, {len(faults)} faults" if faults else "soak: passed")
+    return 1 if faults else 0
 
 
 def main() -> int:
@@ -377,7 +393,7 @@ def main() -> int:
         return soak_team(options.seconds)
     plan = Plan(options.seconds)
     with tempfile.TemporaryDirectory() as folder:
-        tally = run(plan, Path(folder), print)
+        tally = run(plan, Path(folder), partial(print, flush=True))
     sizes = [size for _, size in tally.memory]
     print(
         f"{plan.seconds:.0f} s, {plan.rest + plan.sessions} HTTP clients, {plan.stdio} stdio processes, "
@@ -386,9 +402,7 @@ def main() -> int:
         f"differences from the log; memory {sizes[0] / 1e6:.0f} to {sizes[-1] / 1e6:.0f} MB, "
         f"{tally.growth:.2f} times what it was after the warm-up (at most {FLAT})"
     )
-    for line in [*tally.errors, *tally.problems][:20]:
-        print(" ", line)
-    return 1 if tally.errors or tally.lost or tally.problems or tally.growth > FLAT else 0
+    return conclude(tally.faults)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,15 @@ class RunOnly:
         return word(action())
 
 
+class CountsNothing:
+    """Forgets who has called."""
+
+    def note_call(self, caller: Any, client: Any, error: str = "") -> None:
+        """Do nothing."""
+
+
 class DemoEngine:
     """All that a tool that writes nothing needs of an engine."""
 
     once = RunOnly()
+    usage = CountsNothing()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from memolith.bootstrap import App, families, open_app
 from memolith.domain.callers import Caller
+from memolith.errors import InvalidInput, NotFound, TooLarge
 from memolith.settings import Settings
 from memolith.tools.call import Call
 from memolith.tools.family import Tool
@@ -145,6 +146,13 @@ USUAL_LIMITS = (100_000, 10_000, 480, 90)
 """What fields take that do not take everything."""
 
 MAX_HARMLESS_S = 60.0
+
+REFUSED_TEXT_S = 0.04
+"""What a field is compared with that refuses harmless text: this at the first sign, hostile text
+perhaps at the last one."""
+
+REFUSALS = (InvalidInput, NotFound, TooLarge)
+"""Errors of calls that have changed nothing."""
 
 
 MORE_CALLS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -290,6 +298,8 @@ class Cost(NamedTuple):
     cpu_s: float
     ok: bool
     """Whether it was accepted."""
+    refused: bool = False
+    """Whether its arguments were refused before anything was done."""
 
 
 class Worst(NamedTuple):
@@ -320,19 +330,25 @@ class Bench:
     _reading: App | None = None
     """Open on the template, for calls that change nothing."""
 
+    _writing: App | None = None
+    """Open on a copy that no call has changed yet."""
+
     def cost(self, tool: Tool, arguments: Mapping[str, Any]) -> Cost:
         """What one call of a tool costs, on a folder that no other call has changed."""
         if tool.effect == "reads":
             if self._reading is None:
                 self._reading = open_app(self.settings.model_copy(update={"data": self.template}))
             return self._cost_in(self._reading, tool, arguments)
-        shutil.rmtree(self.work, ignore_errors=True)
-        shutil.copytree(self.template, self.work)
-        app = open_app(self.settings.model_copy(update={"data": self.work}))
-        try:
-            return self._cost_in(app, tool, arguments)
-        finally:
-            app.close()
+        if self._writing is None:
+            shutil.rmtree(self.work, ignore_errors=True)
+            shutil.copytree(self.template, self.work)
+            self._writing = open_app(self.settings.model_copy(update={"data": self.work}))
+        cost = self._cost_in(self._writing, tool, arguments)
+        # What is refused leaves nothing behind, so the copy serves the next call, too.
+        if not cost.refused:
+            self._writing.close()
+            self._writing = None
+        return cost
 
     def _cost_in(self, app: App, tool: Tool, arguments: Mapping[str, Any]) -> Cost:
         registry = Registry([f for f in families() if f.name == tool.family], [tool])
@@ -343,11 +359,13 @@ class Bench:
         cpu_s = cpu_time_of(
             lambda: outcomes.append(registry.run(tool.name, sent, call)), self.limit_s
         )
-        return Cost(cpu_s, bool(outcomes) and outcomes[0].ok)
+        refused = bool(outcomes) and isinstance(outcomes[0].error, REFUSALS)
+        return Cost(cpu_s, bool(outcomes) and outcomes[0].ok, refused)
 
     def close(self) -> None:
-        if self._reading is not None:
-            self._reading.close()
+        for app in (self._reading, self._writing):
+            if app is not None:
+                app.close()
 
 
 def worst_cost(
@@ -355,8 +373,8 @@ def worst_cost(
 ) -> Worst:
     """The costliest of the pieces, repeated to the size or to what the field takes.
 
-    Where a field takes no text of any size, one piece will do. A call that is beyond the margin is
-    stopped.
+    A field that takes no harmless text of any size gets the pieces at the whole size: what decides
+    about them may be slow, too. A call that is beyond the margin is stopped.
     """
     bench.limit_s = MAX_HARMLESS_S
     for taken in (size, *(limit for limit in USUAL_LIMITS if limit < size)):
@@ -365,7 +383,7 @@ def worst_cost(
             break
     else:
         taken = size
-        pieces = pieces[:1]
+        harmless = harmless._replace(cpu_s=max(harmless.cpu_s, REFUSED_TEXT_S))
     too_much_s = margin * max(harmless.cpu_s, CLOCK_STEP_S)
     bench.limit_s = 1.5 * too_much_s
     worst = Worst("", Cost(0.0, False), harmless, taken)

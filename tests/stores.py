@@ -119,6 +119,8 @@ def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
                 {"item": id, "read": read}
                 for id, read in sorted(rows.accesses(tenant, [item.id for item in items]).items())
             ],
+            "read": [read._asdict() for read in rows.all_item_reads(tenant)],
+            "call": [calls._asdict() for calls in rows.client_calls(tenant)],
         }
     plain = json.loads(json.dumps(found, default=dict, sort_keys=True))
     for row in (*plain["item"], *plain["event"]):

@@ -8,6 +8,7 @@ from itertools import count
 
 from memolith.adapters.free_memory import limit_pools, return_freed_memory
 from memolith.engine.reading import Reading
+from memolith.engine.usage import Usage
 from memolith.errors import MemolithError
 from memolith.ports.store import Store
 from memolith.retrieval.embedding.serving import Embeddings
@@ -30,6 +31,7 @@ class Upkeep:
 
     embeddings: Embeddings
     reading: Reading
+    usage: Usage
     compact: Callable[[], None]
     forget_old_answers: Callable[[], None]
 
@@ -47,10 +49,16 @@ class Upkeep:
                 progress(done["embedded"], 0)
             done["snapshot"] = int(self.embeddings.renew_index())
             self.embeddings.drop_vectors_of_other_models()
-        self.reading.flush_accesses()
+        self.flush_counts()
+        self.usage.forget_old()
         self.forget_old_answers()
         self.compact()
         return done
+
+    def flush_counts(self) -> None:
+        """Write what was counted while others read and called."""
+        self.reading.flush_accesses()
+        self.usage.flush()
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class Round:
 
     def __call__(self, number: int) -> None:
         embeddings = self.upkeep.embeddings
-        self.upkeep.reading.flush_accesses()
+        self.upkeep.flush_counts()
         self.tidy_sandbox()
         if embeddings.embed_waiting(budget_s=EMBED_BUDGET_S):
             embeddings.renew_index()

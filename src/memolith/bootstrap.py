@@ -6,6 +6,7 @@ imported where it is built.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from functools import cached_property
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING
 from memolith.adapters.git import checkout
 from memolith.domain.clock import SystemClock
 from memolith.engine.core import Core, build_core
+from memolith.engine.duplicates import find_duplicates
 from memolith.engine.recall import Recall, SearchSettings
+from memolith.engine.telemetry import collect_with, stop_collecting
 from memolith.engine.transactions import Transactions
 from memolith.engine.validation import InputRules, Limits
 from memolith.errors import InvalidInput, MemolithError, StoreGone, translated
@@ -28,11 +31,14 @@ from memolith.storage.sqlite.store import SqliteStore, library_version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from memolith.adapters.copies import FolderCopies
     from memolith.background import Background, Upkeep
     from memolith.domain.callers import Caller
     from memolith.domain.items import Conflict, Draft, Item
     from memolith.engine.documents import Shelf
     from memolith.engine.engine import Engine
+    from memolith.engine.progress import Progress
+    from memolith.engine.shown_setting import ShownSetting
     from memolith.ports.analyst import Analyst
     from memolith.ports.blobs import Blobs
     from memolith.ports.cipher import Cipher
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
     from memolith.ports.ranker import Judge
     from memolith.ports.repository import Checkout
     from memolith.ports.store import Store
+    from memolith.ports.telemetry import Telemetry, Waiting
     from memolith.ports.vectors import Meaning
     from memolith.retrieval.embedding.minilm import MiniLM
     from memolith.retrieval.embedding.serving import Embeddings
@@ -59,6 +66,7 @@ PACKAGE = Path(__file__).parent
 HOOK_WAIT_S = 2.0
 RETRY_S = 2.0
 READER_OUTPUT_KB = 131_072
+COPIES_FOLDER = "copies"
 
 
 def _no_model() -> None:
@@ -139,6 +147,8 @@ class App:
         self._engine: Engine | None = None
         self._sandbox: LinuxSandbox | None = None
         self._background: Background | None = None
+        self._copies: FolderCopies | None = None
+        self._telemetry: Telemetry | None = None
 
     @cached_property
     def store(self) -> SqliteStore | PostgresStore:
@@ -170,8 +180,13 @@ class App:
                 self.settings.search_floor, frozenset(self.settings.deep_families)
             ),
             before_erase=self._drop_file,
-            after_erase=self.embeddings.drop_index,
+            after_erase=self._after_erase,
         )
+
+    def _after_erase(self) -> None:
+        self.embeddings.drop_index()
+        if (self.settings.data / COPIES_FOLDER).is_dir():
+            self.copies.drop_all()
 
     def _drop_file(self, item: Item) -> None:
         # Only files need it.
@@ -190,9 +205,20 @@ class App:
             repository=lambda path: repository(path or self.settings.repo),
             analysts=lambda: self.analysts,
             manual_folder=docs_folder(),
+            keys=lambda: self.keys,
+            copies=lambda: self.copies,
+            settings=self._shown_settings,
+            sizes=lambda: self.store.sizes(),
+            address=lambda: self.address,
             conflicts=self._conflicts,
         )
         return build_engine(self.core, outside)
+
+    def _shown_settings(self) -> Sequence[ShownSetting]:
+        # Hooks are given their settings in another way.
+        from memolith.settings import shown_settings
+
+        return shown_settings(self.settings)
 
     @cached_property
     def stage(self) -> LocalStage | PostgresStage:
@@ -219,7 +245,7 @@ class App:
             self.clock,
             self.embedder,
             self._minilm,
-            self._mark_superseded,
+            self._compare_with_older,
         )
 
     def _conflicts(self, caller: Caller, draft: Draft) -> Sequence[Conflict]:
@@ -230,11 +256,12 @@ class App:
         superseding = Superseding(core.store, terms, core.recall.meaning, self.input_rules)
         return superseding.conflicts(caller, draft)
 
-    def _mark_superseded(self, store: Store, tenant: str, ids: Sequence[str]) -> None:
+    def _compare_with_older(self, store: Store, tenant: str, ids: Sequence[str]) -> None:
         # Only what makes vectors needs it.
         from memolith.engine.superseding import Superseding
 
         Superseding(store, terms, self.embeddings.meaning).mark(tenant, ids)
+        find_duplicates(store, tenant, ids)
 
     @cached_property
     def _minilm(self) -> MiniLM:
@@ -378,13 +405,65 @@ class App:
 
         return StoredKeys(self.store)
 
+    @property
+    def copies(self) -> FolderCopies:
+        """The copies that admins make to download them."""
+        with self._lock:
+            if self._copies is None:
+                self._copies = self._open_copies()
+            return self._copies
+
+    def _open_copies(self) -> FolderCopies:
+        # Only those who download everything need them.
+        from memolith.adapters.copies import FolderCopies
+        from memolith.store_copy import backup
+
+        def write_backup(target: Path, progress: Progress) -> None:
+            backup(self.store, self.files, target, progress)
+
+        return FolderCopies(
+            self.settings.data / COPIES_FOLDER, self.engine.maintenance.export, write_backup
+        )
+
     @cached_property
     def registry(self) -> Registry:
         """Every tool."""
         # pydantic and the tools, which only a call of a tool needs.
         from memolith.tools.registry import Registry
 
+        self._start_telemetry()
         return Registry(families())
+
+    def _start_telemetry(self) -> None:
+        """Send traces and metrics, if the settings or the standard variables name a collector."""
+        url = self.settings.telemetry_url
+        if not url and not any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+            return
+        # Hooks and most users send nothing.
+        from memolith.adapters.telemetry import find_destination, open_telemetry
+
+        destination = find_destination(url, os.environ)
+        if destination.is_off:
+            return
+        try:
+            self._telemetry = open_telemetry(destination, self._waiting, os.environ)
+        except InvalidInput as error:
+            if url:
+                raise
+            # The variables may be meant for other programs of the same user.
+            log_info("no traces and metrics: %s", error)
+            return
+        collect_with(self._telemetry)
+
+    def _waiting(self) -> Waiting | None:
+        engine = self._engine
+        return None if engine is None else engine.maintenance.waiting_embeddings()
+
+    def _stop_telemetry(self) -> None:
+        if self._telemetry is not None:
+            stop_collecting(self._telemetry)
+            self._telemetry.close()
+            self._telemetry = None
 
     @property
     def upkeep(self) -> Upkeep:
@@ -394,7 +473,11 @@ class App:
 
         engine = self.engine
         return Upkeep(
-            self.embeddings, engine.reading, self.store.compact, engine.once.forget_old_answers
+            self.embeddings,
+            engine.reading,
+            engine.usage,
+            self.store.compact,
+            engine.once.forget_old_answers,
         )
 
     def start_background(self) -> None:
@@ -426,6 +509,9 @@ class App:
 
         if self._sandbox is not None:
             self._sandbox.close()
+        if self._copies is not None:
+            self._copies.close()
+        self._stop_telemetry()
         store = self._opened_store
         if store is None:
             return
@@ -436,6 +522,7 @@ class App:
                 self.embeddings.renew_index()
             if self._engine is not None:
                 self._engine.reading.flush_accesses()
+                self._engine.usage.flush()
         except MemolithError as error:
             # Counts and snapshots are only a convenience; what was asked for is done.
             log_warning("not everything was tidied up: %s", error)
@@ -516,6 +603,13 @@ def wait_for(app: App) -> None:
         except StoreGone as error:
             log_warning("%s", error)
             time.sleep(RETRY_S)
+
+
+def log_info(message: str, about: MemolithError) -> None:
+    # As below.
+    import logging
+
+    logging.getLogger(__name__).info(message, about)
 
 
 def log_warning(message: str, about: MemolithError | str) -> None:

@@ -5,6 +5,7 @@ MemolithError                 500  internal_error
 │   ├── Malformed             400  validation_error
 │   └── BlockedContent        400  content_blocked
 ├── Unauthenticated           401  unauthenticated
+│   └── KeyPaused             401  key_paused
 ├── Denied                    403  permission_denied
 ├── NotFound                  404  not_found
 │   └── PromptNotFound        404  not_found
@@ -24,6 +25,7 @@ MemolithError                 500  internal_error
 │   ├── OutcomeUnknown        503  outcome_unknown
 │   ├── TenantMoving          503  tenant_moving       try again after 2 s
 │   ├── SchemaTooNew          503  schema_too_new
+│   ├── ServerUnreachable     503  server_unreachable
 │   ├── EmbedderDown          503  embedder_down
 │   └── AnalystDown           503  analyst_down
 └── DiskFull                  507  disk_full
@@ -90,6 +92,12 @@ class Unauthenticated(MemolithError):
 
     type = "unauthenticated"
     status = 401
+
+
+class KeyPaused(Unauthenticated):
+    """This key is paused; it works again when an admin resumes it."""
+
+    type = "key_paused"
 
 
 class Denied(MemolithError):
@@ -224,6 +232,12 @@ class SchemaTooNew(Unavailable):
     """This data was written by a newer memolith; update the program."""
 
     type = "schema_too_new"
+
+
+class ServerUnreachable(Unavailable):
+    """The server cannot be reached. Raised by the Python library, which tries again first."""
+
+    type = "server_unreachable"
 
 
 class EmbedderDown(Unavailable):

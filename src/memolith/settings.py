@@ -5,6 +5,7 @@ A later source wins: the defaults below, then `memolith.toml` in the data folder
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from memolith.engine.shown_setting import ShownSetting
 from memolith.errors import InvalidInput, translated
 from memolith.paths import default_data_folder
 
@@ -21,6 +23,8 @@ PREFIX = "MEMOLITH_"
 CONFIG_VARIABLE = PREFIX + "CONFIG"
 DATA_VARIABLE = PREFIX + "DATA"
 CONFIG_FILE = "memolith.toml"
+MASK = "••••••"
+"""Stands for a secret that is set."""
 
 
 class Settings(BaseModel):
@@ -200,6 +204,12 @@ class Settings(BaseModel):
         ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"),
         description="the Origin headers that are accepted",
     )
+    page_secret: str = Field(
+        "",
+        repr=False,
+        description="what sessions of the web page are signed with, the same for all servers "
+        "behind one address; empty: a file in the data folder",
+    )
     public_url: str = Field(
         "",
         description="the address at which clients reach the server; empty: host and port",
@@ -253,6 +263,14 @@ class Settings(BaseModel):
         description="the audience that tokens must name: the public URL of this server",
     )
     oauth_jwks_url: str = Field("", description="where the issuer publishes its keys")
+    oauth_client_id: str = Field(
+        "",
+        description="this server as a client of the issuer, so that people can sign in to the web "
+        "page there; its redirect address is the public URL and `/ui/sign-in/callback`",
+    )
+    oauth_client_secret: str = Field(
+        "", repr=False, description="the secret of that client, if the issuer wants one"
+    )
     oauth_tenant: str = Field(
         "",
         description="the tenant of tokens that name none in `tenant` or `org_id`; empty: each "
@@ -290,9 +308,19 @@ class Settings(BaseModel):
         description="the most memory for reading one file, in megabytes",
     )
 
+    # Watching it.
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning",
         description="the lowest level that is logged: `debug`, `info`, `warning` or `error`",
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text",
+        description="how log lines look: `text` for people, or `json`, an object in each line",
+    )
+    telemetry_url: str = Field(
+        "",
+        description="the base URL of an OpenTelemetry collector (OTLP over HTTP), as "
+        "`http://127.0.0.1:4318`; empty: the one in OTEL_EXPORTER_OTLP_ENDPOINT, or none",
     )
 
 
@@ -302,8 +330,7 @@ def load(
     """The settings in force. An unknown name or a bad value is refused by its name."""
     chosen = {name: value for name, value in (flags or {}).items() if value is not None}
     folder = chosen.get("data") or environ.get(DATA_VARIABLE) or default_data_folder()
-    file = Path(environ.get(CONFIG_VARIABLE) or Path(str(folder)) / CONFIG_FILE)
-    values = values_of_file(file)
+    values = values_of_file(config_file(folder, environ))
     values.update(values_of_environment(environ))
     values.update(chosen)
     try:
@@ -334,3 +361,55 @@ def values_of_environment(environ: Mapping[str, str]) -> dict[str, object]:
         is_list = field.annotation == tuple[str, ...]
         values[name] = tuple(text.split(",")) if is_list else text
     return values
+
+
+def shown_settings(chosen: Settings, environ: Mapping[str, str] = os.environ) -> list[ShownSetting]:
+    """Every setting with its meaning and where its value comes from; secrets are not shown."""
+    in_file = values_of_file(config_file(chosen.data, environ))
+    in_environment = values_of_environment(environ)
+    shown = []
+    for name, field in Settings.model_fields.items():
+        is_secret = not field.repr
+        value = setting_text(getattr(chosen, name))
+        default = setting_text(field.get_default(call_default_factory=True))
+        if name not in chosen.model_fields_set or value == default:
+            source = "default"
+        elif name in in_environment:
+            source = "variable"
+        elif name in in_file:
+            source = "file"
+        else:
+            source = "flag"
+        shown.append(
+            ShownSetting(
+                name=name,
+                value=MASK if is_secret and value else without_password(value),
+                default=default,
+                source=source,
+                variable=PREFIX + name.upper(),
+                meaning=field.description or "",
+                secret=is_secret,
+            )
+        )
+    return shown
+
+
+def config_file(folder: object, environ: Mapping[str, str]) -> Path:
+    """The file with settings of a data folder."""
+    return Path(environ.get(CONFIG_VARIABLE) or Path(str(folder)) / CONFIG_FILE)
+
+
+def setting_text(value: object) -> str:
+    """A value as one writes it in a variable."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(str(part) for part in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def without_password(value: str) -> str:
+    """An address without the name and password that it may carry."""
+    return re.sub(r"//[^/@\s]*@", f"//{MASK}@", value)

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
+from memolith.domain.attributes import Json
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.clock import iso
-from memolith.domain.events import Event
+from memolith.domain.events import Event, EventFilter
 from memolith.domain.fold import fold
 from memolith.domain.items import Draft, Item, Patch, Superseded
-from memolith.domain.links import Direction
+from memolith.domain.links import DISTINCT_FROM, Direction
 from memolith.domain.passages import ORDINAL_BITS, Block, PassageRef, passage_ref
 from memolith.domain.queries import Filter
 from memolith.engine.engine import Engine
@@ -36,9 +37,12 @@ from memolith.errors import (
 )
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
+from memolith.ports.event_log import StreamsWanted
+from memolith.ports.items import OpenPair
 from memolith.ports.outbox import Job
 from memolith.ports.store import Reader, Store, Writer
 from memolith.ports.text_index import Statistics
+from memolith.ports.usage import ClientCalls, ItemRead, ReadsWanted, TitledRead
 from memolith.ports.vectors import Vectors
 from memolith.storage import terms
 from memolith.storage.client_keys import StoredKeys
@@ -372,6 +376,80 @@ class StoreContract:
             rows.add_accesses({"kept": (1, T0)})
         assert (dump(store), outbox(store)) == (before, {"pending": 1})
 
+    def test_events_are_listed_newest_first_for_those_who_see_the_item(
+        self, store: Store, engine: Engine
+    ) -> None:
+        ann = Caller(user="ann")
+        engine.writing.remember(ME, note("Otters hold hands.", id="otters"))
+        engine.writing.remember(ME, note("Kelp grows.", id="kelp", audience=Audience.ORG))
+        engine.writing.link(ME, "otters", "kelp", "eats")
+        engine.writing.remember(ann, note("A diary.", id="diary"))
+        engine.writing.erase(ann, "diary")
+        with store.reading(ME.tenant) as rows:
+
+            def numbers(caller: Caller, chosen: EventFilter = EventFilter()) -> list[int]:
+                return [head.seq for head in rows.list_events(caller, chosen, 10)]
+
+            assert numbers(ME) == [3, 2, 1]
+            assert numbers(ann) == [5, 4, 2]
+            assert numbers(replace(ME, admin=True)) == [5, 4, 3, 2, 1]
+            assert numbers(replace(ME, bound_to=("zoo",), admin=True)) == [3, 2, 1]
+            assert numbers(ME, EventFilter(after=1, before=3)) == [2]
+            assert numbers(ME, EventFilter(types=("linked",))) == [3]
+            assert numbers(ME, EventFilter(actor="ann")) == []
+            assert numbers(ME, EventFilter(kinds=("memory",))) == [2, 1]
+            assert rows.list_events(ME, EventFilter(), 1)[0].type == "linked"
+            assert rows.newest_versions(ME.tenant, ["otters", "diary"]) == {"otters": 1, "diary": 2}
+
+    def test_the_last_event_up_to_a_time_is_found(self, store: Store, engine: Engine) -> None:
+        for number in range(5):
+            engine.writing.remember(ME, note(f"Fact {number}.", id=f"fact{number}"))
+        with store.reading(ME.tenant) as rows:
+            times = [event.at for event in rows.events_after(ME.tenant, 0)]
+            assert [rows.last_seq_at(ME.tenant, at) for at in times] == [1, 2, 3, 4, 5]
+            assert rows.last_seq_at(ME.tenant, "2020") == 0
+            assert rows.last_seq_at(ME.tenant, LATER) == 5
+            assert rows.last_seq_at("nobody", LATER) == 0
+
+    def test_what_was_written_is_counted_by_day_and_by_actor(
+        self, store: Store, engine: Engine
+    ) -> None:
+        ann = Caller(user="ann")
+        engine.writing.remember(ME, note("Otters hold hands.", id="otters"))
+        engine.writing.remember(ME, note("Kelp grows.", id="kelp", audience=Audience.ORG))
+        engine.writing.link(ME, "otters", "kelp", "eats")
+        engine.writing.remember(ann, note("A diary.", id="diary"))
+        with store.reading(ME.tenant) as rows:
+            day = next(rows.events_after(ME.tenant, 0)).at[:10]
+            assert rows.count_items_by_day(ME, Filter(), 0) == {day: 2}
+            assert rows.count_items_by_day(ME, Filter(), 1) == {day: 1}
+            assert rows.count_items_by_day(ann, Filter(), 0) == {day: 2}
+            assert rows.count_events_by_actor(ME, 0) == {"local": 3}
+            assert rows.count_events_by_actor(ann, 0) == {"local": 1, "ann": 1}
+            admin = replace(ME, admin=True)
+            assert rows.count_events_by_actor(admin, 0) == {"local": 3, "ann": 1}
+            assert rows.count_events_by_actor(admin, 2) == {"local": 1, "ann": 1}
+        engine.writing.forget(ME, "otters")
+        with store.reading(ME.tenant) as rows:
+            assert rows.count_items_by_day(ME, Filter(), 0) == {day: 1}
+
+    def test_an_item_names_those_that_it_replaced(self, store: Store, engine: Engine) -> None:
+        for id in ("old", "older", "new"):
+            engine.writing.remember(ME, note(f"Otters weigh {id}.", id=id))
+        with store.writing(ME.tenant) as rows:
+            rows.put_superseded("older", "new", LATER)
+            rows.put_superseded("old", "new", EVEN_LATER)
+        with store.reading(ME.tenant) as rows:
+            assert rows.superseding(ME.tenant, "new") == ["old", "older"]
+            assert rows.superseding(ME.tenant, "old") == []
+
+    def test_the_beginnings_of_texts_are_read(self, store: Store, engine: Engine) -> None:
+        engine.writing.remember(ME, note("Otters hold hands.", id="otters"))
+        engine.writing.remember(ME, Draft("entity", "Kelp", id="kelp"))
+        with store.reading(ME.tenant) as rows:
+            found = rows.beginnings(ME.tenant, ["otters", "kelp", "none"], 6)
+        assert {id: text for id, text in found.items() if text} == {"otters": "Otters"}
+
     def test_a_version_is_written_once(self, store: Store) -> None:
         with store.writing("local") as rows:
             append(rows, "a")
@@ -497,6 +575,70 @@ class StoreContract:
         with store.reading("local") as rows:
             assert rows.superseded("local", ["old"]) == {}
             assert rows.count_waiting("local", "embed") == 2
+
+    def test_pairs_wait_until_they_are_decided_the_newest_first(self, store: Store) -> None:
+        engine = _remember_marked(store)
+        engine.writing.remember(ME, note("the copy", id="copy"))
+        with store.writing("local") as rows:
+            rows.put_superseded("old", "new", LATER, 0.75, "what differs")
+            rows.put_duplicate("copy", "new", 0.5)
+            rows.put_duplicate("copy", "new", 0.9)
+            rows.put_duplicate("new", "old", 1.0)
+        changed = OpenPair("contradiction", "old", "new", 0.75, "what differs")
+        same = OpenPair("duplicate", "new", "copy", 0.9, None)
+        with store.reading("local") as rows:
+            assert rows.open_pairs(ME, "", 10, 0) == [same, changed]
+            assert rows.open_pairs(ME, "", 1, 0) == [same]
+            assert rows.open_pairs(ME, "", 10, 1) == [changed]
+            assert rows.open_pairs(ME, "duplicate", 10, 0) == [same]
+            assert rows.open_pairs(ME, "contradiction", 10, 0) == [changed]
+            assert rows.open_pairs(replace(ME, user="bob"), "", 10, 0) == []
+            assert rows.count_open_pairs(ME, "", 10) == 2
+            assert rows.count_open_pairs(ME, "", 1) == 1
+            assert rows.count_open_pairs(ME, "duplicate", 10) == 1
+        with store.reading("globex") as rows:
+            assert rows.count_open_pairs(replace(ME, tenant="globex"), "", 10) == 0
+
+    @pytest.mark.parametrize(("source", "target"), [("old", "new"), ("new", "old")])
+    def test_a_link_says_that_two_items_are_two_things(
+        self, store: Store, source: str, target: str
+    ) -> None:
+        engine = _remember_marked(store)
+        link = engine.writing.link(ME, source, target, DISTINCT_FROM)
+        with store.reading("local") as rows:
+            assert rows.open_pairs(ME, "", 10, 0) == []
+            assert rows.superseded("local", ["old"]) == {}
+        engine.writing.unlink(ME, link.id)
+        with store.reading("local") as rows:
+            assert rows.count_open_pairs(ME, "", 10) == 1
+            assert rows.superseded("local", ["old"])
+
+    @pytest.mark.parametrize("id", ["old", "new"])
+    @pytest.mark.parametrize("change", ["forget", "erase", "revise", "expire", "rebuild"])
+    def test_a_pair_does_not_wait_without_both_texts(
+        self, store: Store, id: str, change: str
+    ) -> None:
+        engine = engine_on(store)
+        for name in ("old", "new"):
+            engine.writing.remember(ME, note(f"the {name} text", id=name))
+        with store.writing("local") as rows:
+            rows.put_duplicate("new", "old", 1.0)
+        with store.reading("local") as rows:
+            assert rows.count_open_pairs(ME, "", 10) == 1
+        if change == "forget":
+            engine.writing.forget(ME, id)
+        elif change == "erase":
+            engine.writing.erase(ME, id)
+        elif change == "revise":
+            engine.writing.revise(ME, id, Patch(blocks=(Block("other words"),)))
+        elif change == "expire":
+            past = Patch(attributes={"expires_at": "2000-01-01T00:00:00Z"})
+            engine.writing.revise(ME, id, past)
+        else:
+            engine.maintenance.rebuild()
+        with store.reading("local") as rows:
+            assert rows.count_open_pairs(ME, "", 10) == 0
+            assert rows.open_pairs(ME, "", 10, 0) == []
 
     def test_answers_are_removed_by_age(self, store: Store) -> None:
         with store.writing("local") as rows:
@@ -1126,6 +1268,74 @@ class StoreContract:
             assert rows.link_streams("local", "a") == rows.link_streams("local", "b") == ["one"]
             assert rows.link_streams("local", "c") == []
 
+    def test_links_are_counted_and_their_ends_read(self, store: Store, engine: Engine) -> None:
+        for id in "abcd":
+            engine.writing.remember(ME, note(f"text {id}", id=id, title=id.upper(), kind="concept"))
+        engine.writing.remember(ME, note("for all", id="e", audience=Audience.ORG))
+        engine.writing.remember(THEM, note("theirs", id="a"))
+        engine.writing.remember(THEM, note("theirs", id="z"))
+        engine.writing.link(THEM, "a", "z", "about")
+        engine.writing.link(ME, "a", "b", "about")
+        engine.writing.link(ME, "b", "a", "not")
+        engine.writing.link(ME, "c", "e", "about")
+        engine.writing.forget(ME, "b")
+        with store.reading("local") as rows:
+            assert rows.link_ends("local", ["a"], "outgoing") == {("a", "b", "about")}
+            assert rows.link_ends("local", ["a", "e"], "incoming") == {
+                ("b", "a", "not"),
+                ("c", "e", "about"),
+            }
+            assert rows.link_ends("local", ["a", "b"], "both") == {
+                ("a", "b", "about"),
+                ("b", "a", "not"),
+            }
+            assert rows.link_ends("local", [], "both") == set()
+            assert rows.count_links("local") == {"a": 2, "b": 2, "c": 1, "e": 1}
+            assert rows.count_links("local", ["not"]) == {"a": 1, "b": 1}
+            assert rows.count_link_types("local") == {"about": 2, "not": 1}
+            mine = sorted(rows.nodes(ME, Filter()))
+            assert [item[:4] for item in mine] == [
+                ("a", "concept", "A", None),
+                ("c", "concept", "C", None),
+                ("d", "concept", "D", None),
+                ("e", "memory", "", "context"),
+            ]
+            forgotten = rows.nodes(ME, Filter(forgotten=True))
+            assert [item.id for item in forgotten] == ["b"]
+            others = rows.nodes(Caller("local", "ann"), Filter())
+            assert [item.id for item in others] == ["e"]
+
+    def test_streams_of_a_folder_are_listed_the_newest_first(self, store: Store) -> None:
+        def tell(
+            tenant: str, stream: str, version: int, actor: str, project: str | None = None
+        ) -> None:
+            data: dict[str, Json] = {"items": [], "project": project}
+            with store.writing(tenant) as rows:
+                event = rows.next_event(stream, version, "injected", data, actor, T0)
+                rows.append(event, fold(None, event))
+
+        tell("local", "session/a", 1, "local", "zoo")
+        tell("local", "session/b", 1, "local")
+        tell("local", "session/a", 2, "local", "zoo")
+        tell("local", "session/c", 1, "ann")
+        tell("local", "session0", 1, "local")
+        tell("local", "sessions", 1, "local")
+        tell("globex", "session/z", 1, "local")
+        with store.reading("local") as rows:
+
+            def listed(limit: int = 10, offset: int = 0, **wanted: Any) -> tuple[list[str], int]:
+                return rows.list_streams(
+                    "local", StreamsWanted("session/", **wanted), limit, offset
+                )
+
+            assert listed() == (["session/c", "session/a", "session/b"], 3)
+            assert listed(1, 1) == (["session/a"], 3)
+            assert listed(actor="local") == (["session/a", "session/b"], 2)
+            assert listed(after=2) == (["session/c", "session/a"], 2)
+            assert listed(before=3) == (["session/b", "session/a"], 2)
+            assert listed(projects=("farm",)) == (["session/c", "session/b"], 2)
+            assert listed(projects=("farm", "zoo"))[1] == 3
+
     # Outbox
 
     def test_work_is_leased_newest_first_and_comes_back_when_the_lease_ends(
@@ -1509,6 +1719,145 @@ class StoreContract:
         wanted = [first._replace(last_used=moment(2)), second._replace(revoked=True)]
         assert keys.all() == keys_on(reopen()).all() == wanted
         assert keys.by_digest("d2") == wanted[1]
+
+    def test_a_client_key_is_paused_resumed_and_removed(
+        self, keys: StoredKeys, reopen: Fresh
+    ) -> None:
+        key = ClientKey("k1", "d1", "laptop", "acme", "ann", ("read",), T0)
+        keys.add(key)
+        assert (keys.pause("k1", True), keys.pause("none", True)) == (True, False)
+        assert keys_on(reopen()).by_id("k1") == key._replace(paused=True)
+        assert keys.pause("k1", False)
+        assert keys_on(reopen()).by_digest("d1") == key
+        keys.remove("k1")
+        assert keys_on(reopen()).all() == []
+
+    def test_a_ticket_ends_once_for_every_server_until_it_would_end_anyway(
+        self, keys: StoredKeys, reopen: Fresh
+    ) -> None:
+        key = ClientKey("k1", "d1", "laptop", "acme", "ann", ("read",), T0)
+        other = key._replace(id="k2", digest="d2", tenant="globex")
+        assert not keys.is_ticket_ended(key, "n1")
+        assert keys.end_ticket(key, "n1", 2000, 1000)
+        later = keys_on(reopen())
+        assert later.is_ticket_ended(key, "n1")
+        assert not later.is_ticket_ended(other, "n1")
+        assert not later.end_ticket(key, "n1", 2000, 1000)
+        assert later.end_ticket(key, "n2", 4000, 3000)
+        assert not later.is_ticket_ended(key, "n1")
+
+    # Who has read and called
+
+    def test_reads_add_up_by_item_user_and_tool(
+        self, store: Store, engine: Engine, reopen: Fresh
+    ) -> None:
+        engine.writing.remember(ME, note("x", id="a", title="A"))
+        with store.writing("local") as rows:
+            rows.add_item_reads([ItemRead("a", "ann", "core.fetch", 2, moment(5))])
+        with reopen().writing("local") as rows:
+            rows.add_item_reads(
+                [
+                    ItemRead("a", "ann", "core.fetch", 3, moment(4)),
+                    ItemRead("a", "bob", "core.recall", 1, moment(6)),
+                    ItemRead("gone", "ann", "core.fetch", 1, moment(5)),
+                ]
+            )
+        with store.reading("local") as rows:
+            assert rows.all_item_reads("local") == [
+                ItemRead("a", "ann", "core.fetch", 5, moment(5)),
+                ItemRead("a", "bob", "core.recall", 1, moment(6)),
+            ]
+            page = rows.item_reads(ME, ReadsWanted(), 10)
+        assert page.total == 2
+        assert [read.reader for read in page.reads] == ["bob", "ann"]
+        assert page.reads[1] == TitledRead("a", "A", "ann", "core.fetch", 5, moment(5))
+
+    @pytest.mark.parametrize(
+        ("wanted", "found"),
+        [
+            (ReadsWanted(), ["mine by ann", "theirs by local"]),
+            (ReadsWanted(of_everybody=True), ["mine by ann", "theirs by local", "theirs by ann"]),
+            (ReadsWanted(item="mine"), ["mine by ann"]),
+            (ReadsWanted(item="theirs", of_everybody=True), ["theirs by local", "theirs by ann"]),
+            (ReadsWanted(reader="ann", of_everybody=True), ["mine by ann", "theirs by ann"]),
+            (ReadsWanted(since=moment(3)), ["mine by ann"]),
+            (ReadsWanted(item="secret", of_everybody=True), []),
+        ],
+    )
+    def test_reads_are_listed_as_far_as_the_caller_may_see_them(
+        self, store: Store, engine: Engine, wanted: ReadsWanted, found: list[str]
+    ) -> None:
+        engine.writing.remember(ME, note("x", id="mine", audience=Audience.ORG))
+        ann = Caller("local", "ann")
+        engine.writing.remember(ann, note("y", id="theirs", audience=Audience.ORG))
+        engine.writing.remember(ann, note("z", id="secret"))
+        with store.writing("local") as rows:
+            rows.add_item_reads(
+                [
+                    ItemRead("mine", "ann", "core.fetch", 1, moment(3)),
+                    ItemRead("theirs", "local", "core.fetch", 1, moment(2)),
+                    ItemRead("theirs", "ann", "core.fetch", 1, moment(1)),
+                    ItemRead("secret", "ann", "core.fetch", 1, moment(4)),
+                ]
+            )
+        with store.reading("local") as rows:
+            page = rows.item_reads(ME, wanted, 10)
+            assert [f"{read.item} by {read.reader}" for read in page.reads] == found
+            assert page.total == len(found)
+            second = rows.item_reads(ME, wanted, 1, 1)
+        assert [f"{read.item} by {read.reader}" for read in second.reads] == found[1:2]
+        assert second.total == len(found)
+
+    def test_reads_and_calls_of_one_tenant_are_not_seen_by_another(
+        self, store: Store, engine: Engine
+    ) -> None:
+        for caller in (ME, THEM):
+            engine.writing.remember(caller, note("x", id="a", audience=Audience.ORG))
+        calls = ClientCalls("k1", "claude-code", "ann", 2, 1, moment(1), moment(2), "not_found")
+        with store.writing("local") as rows:
+            rows.add_item_reads([ItemRead("a", "ann", "core.fetch", 1, T0)])
+            rows.add_client_calls([calls])
+        with store.reading("globex") as rows:
+            assert rows.item_reads(THEM, ReadsWanted(of_everybody=True), 10).reads == ()
+            assert rows.client_calls("globex") == []
+        with store.reading("local") as rows:
+            assert rows.client_calls("local") == [calls]
+
+    def test_who_read_an_erased_item_is_forgotten(self, store: Store, engine: Engine) -> None:
+        engine.writing.remember(ME, note("x", id="a"))
+        with store.writing("local") as rows:
+            rows.add_item_reads([ItemRead("a", "ann", "core.fetch", 1, T0)])
+        engine.writing.erase(ME, "a")
+        with store.reading("local") as rows:
+            assert rows.all_item_reads("local") == []
+
+    def test_calls_of_a_program_add_up_and_keep_the_last_error(
+        self, store: Store, engine: Engine
+    ) -> None:
+        engine.writing.remember(ME, note("x"))
+        first = ClientCalls("k1", "cursor", "ann", 2, 1, moment(1), moment(2), "not_found")
+        later = ClientCalls("k1", "cursor", "ann", 3, 0, moment(3), moment(4), "")
+        other = ClientCalls("", "cline", "ann", 1, 0, moment(9), moment(9), "")
+        with store.writing("local") as rows:
+            rows.add_client_calls([first, later, other])
+        with store.reading("local") as rows:
+            assert rows.client_calls("local") == [
+                other,
+                ClientCalls("k1", "cursor", "ann", 5, 1, moment(1), moment(4), "not_found"),
+            ]
+
+    def test_old_reads_and_calls_are_forgotten(self, store: Store, engine: Engine) -> None:
+        engine.writing.remember(ME, note("x", id="a"))
+        with store.writing("local") as rows:
+            rows.add_item_reads(
+                [ItemRead("a", "ann", "core.fetch", 1, moment(1)), ItemRead("a", "b", "t", 1, T0)]
+            )
+            rows.add_client_calls([ClientCalls("k", "old", "ann", 1, 0, T0, T0, "")])
+        with store.writing(None) as rows:
+            rows.delete_usage(moment(1))
+        with store.reading("local") as rows:
+            assert [read.reader for read in rows.all_item_reads("local")] == ["ann"]
+            assert rows.client_calls("local") == []
 
     # Many at once, and kills
 

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,22 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 PAGE = (ROOT / "docs" / "how-to" / "team.md").read_text(encoding="utf-8")
 UNITS = sorted(DEPLOY.glob("*.service"))
-TEXTS = {file.name: file.read_text(encoding="utf-8") for file in DEPLOY.iterdir()} | {
-    "team.md": PAGE
-}
+KUBERNETES = DEPLOY / "kubernetes"
+TEXTS = {
+    file.name: file.read_text(encoding="utf-8")
+    for file in [*DEPLOY.iterdir(), *KUBERNETES.iterdir()]
+    if file.is_file()
+} | {"team.md": PAGE}
+RESOURCES: list[dict[str, Any]] = [
+    resource
+    for file in sorted(KUBERNETES.glob("*.yaml"))
+    for resource in yaml.safe_load_all(file.read_text(encoding="utf-8"))
+]
+PODS = [
+    resource["spec"]["template"]["spec"]
+    for resource in RESOURCES
+    if "template" in resource.get("spec", {})
+]
 BIN = Path(sys.executable).parent
 
 
@@ -48,9 +62,9 @@ def commands() -> list[list[str]]:
     lines += re.findall(
         r"^(?:\$ |.* )?memolith ((?:keys|copy|tenant|serve|worker|migrate) [^`\n]*)", PAGE, re.M
     )
-    return [shlex.split(line.removesuffix(" &")) for line in lines] + [
-        service["command"] for service in services.values() if "command" in service
-    ]
+    started = [service["command"] for service in services.values() if "command" in service]
+    started += [container["args"] for pod in PODS for container in pod["containers"]]
+    return [shlex.split(line.removesuffix(" &")) for line in lines] + started
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
@@ -102,6 +116,58 @@ def test_the_compose_file_follows_its_schema_and_hangs_together() -> None:
     ).exists()
     # The container asks itself for its health by this name.
     assert "127.0.0.1:*" in given["MEMOLITH_HOSTS"].split(",")
+
+
+def test_the_container_file_copies_all_that_the_package_is_built_from() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    needed = build["build"]["targets"]["wheel"]["force-include"]
+    copied = re.findall(r"^COPY (?!--)(.*) \S+$", TEXTS["Containerfile"], re.M)
+    folders = {name for line in copied for name in line.split()}
+    assert {Path(name).parts[0] for name in needed} <= folders
+
+
+def test_the_ignore_file_lets_through_what_the_container_file_copies() -> None:
+    copied = re.findall(r"^COPY (?!--)(.*) \S+$", TEXTS["Containerfile"], re.M)
+    ignore = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert {f"!{name}" for line in copied for name in line.split()} <= set(ignore)
+
+
+def test_every_file_of_the_kubernetes_folder_is_applied_but_the_example() -> None:
+    listed = yaml.safe_load(TEXTS["kustomization.yaml"])["resources"]
+    present = {file.name for file in KUBERNETES.iterdir()}
+    assert present - {"kustomization.yaml", "secret.example.yaml"} == set(listed)
+
+
+@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
+def test_a_pod_runs_as_the_user_of_the_image_without_further_rights(pod: Any) -> None:
+    user = int(re.findall(r"^USER (\d+)$", TEXTS["Containerfile"], re.M)[0])
+    assert pod["securityContext"]["runAsUser"] == pod["securityContext"]["fsGroup"] == user
+    for container in pod["containers"]:
+        rights = container["securityContext"]
+        assert rights["readOnlyRootFilesystem"]
+        assert not rights["allowPrivilegeEscalation"]
+
+
+@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
+def test_a_pod_takes_its_database_from_the_example_of_the_secret(pod: Any) -> None:
+    secret = yaml.safe_load(TEXTS["secret.example.yaml"])
+    for container in pod["containers"]:
+        wanted = container["env"][0]["valueFrom"]["secretKeyRef"]
+        assert wanted["name"] == secret["metadata"]["name"]
+        assert wanted["key"] in secret["stringData"]
+
+
+@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
+def test_the_cluster_sets_no_variables_for_its_services(pod: Any) -> None:
+    # The service `memolith` would set MEMOLITH_PORT to an address.
+    assert pod["enableServiceLinks"] is False
+
+
+def test_the_probe_of_a_server_calls_under_a_name_that_it_accepts() -> None:
+    server = next(pod["containers"][0] for pod in PODS if "readinessProbe" in pod["containers"][0])
+    settings = yaml.safe_load(TEXTS["settings.yaml"])["data"]
+    host = server["readinessProbe"]["httpGet"]["httpHeaders"][0]["value"]
+    assert f"{host.split(':')[0]}:*" in settings["MEMOLITH_HOSTS"].split(",")
 
 
 def test_the_passwords_of_the_roles_come_under_the_names_that_compose_gives() -> None:

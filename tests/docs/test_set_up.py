@@ -26,7 +26,7 @@ def test_the_lock_pins_every_package_that_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"]]
-    for extra in ("office", "postgres", "runner", "s3", "test"):
+    for extra in ("docs", "office", "postgres", "runner", "s3", "test"):
         wanted += extras[extra]
     names = {re.split(r"[\[<>=;]", requirement)[0].lower() for requirement in wanted}
     assert names - {"memolith"} - locked_names() == set()
@@ -35,6 +35,14 @@ def test_the_lock_pins_every_package_that_is_asked_for() -> None:
 def test_the_lock_is_written_in_the_order_of_the_names() -> None:
     text = lock.render({"b": "2", "a": "1.0"})
     assert text.splitlines()[1:] == ["a==1.0", "b==2"]
+
+
+def test_every_page_of_the_docs_is_in_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    pages = [page.relative_to(ROOT) for page in (ROOT / "docs").rglob("*.md")]
+    missing = [page for page in pages if not {str(page), str(page.parent)} & included.keys()]
+    assert missing == []
 
 
 def test_nothing_installs_packages_of_the_system() -> None:

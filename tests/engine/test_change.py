@@ -56,6 +56,12 @@ def test_what_is_gone_is_told_in_words() -> None:
     assert verdict.in_words == "state: no longer meat"
 
 
+def test_a_shorter_text_that_says_nothing_new_replaces_nothing() -> None:
+    older = "Maria prefers tea to coffee and never has meetings before ten."
+    assert compare(older, "Maria prefers tea.", 0.9, is_nearest=True).kind == "none"
+    assert compare(older, "Maria prefers coffee to tea.", 0.9).kind == "conflict"
+
+
 def test_texts_that_are_far_apart_by_meaning_have_no_conflict() -> None:
     assert compare("Anna lives in Porto.", "Anna moved to Lisbon.", 0.2).kind == "none"
 

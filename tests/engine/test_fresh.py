@@ -132,3 +132,15 @@ def test_when_the_time_is_over_a_long_text_keeps_its_vectors_and_goes_on_later(
             counts.append(sum(rows.models().values()))
     assert counts == sorted(set(counts)), "each step makes some"
     assert (counts[0] < 40, counts[-1], done) == (True, 40, 1)
+
+
+def test_the_best_hits_by_words_are_compared_by_meaning_though_their_vectors_wait(
+    smart: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smart.engine.recall, "embed_waiting", lambda tenant, budget_s: None)
+    write_quickly(smart, 3)
+    page = smart.engine.recall.search(ME, Query("the puppy and the sofa", limit=1))
+    (hit,) = page.hits
+    assert hit.item.id == "first"
+    assert hit.reasons["meaning"] > 0.3
+    assert "no vector yet" in page.warnings[0]

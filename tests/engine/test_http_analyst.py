@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from memolith.bootstrap import App, open_app
+from memolith.engine.insights import Answer
+from memolith.ports.analyst import ChatMessage, ReplyOptions
 from memolith.settings import Settings
 from tests.tools.lanonasis_calls import create, run
 
@@ -269,3 +271,44 @@ def test_a_rewriting_that_cannot_be_trusted_is_done_by_the_built_in_analyst(
     body = run(asked, "subcog_enrich", memory_id=id, enrich_tags=False)
     assert why in " ".join(body["warnings"])
     assert "2 nodes" in run(asked, "subcog_get", memory_id=id)["content"]
+
+
+def reply(app: App, **options: Any) -> Answer[str]:
+    messages = [ChatMessage("system", "Be brief."), ChatMessage("user", "Which way?")]
+    return app.engine.insights.ask(lambda analyst: analyst.reply(messages, ReplyOptions(**options)))
+
+
+def test_a_reply_is_what_the_model_says_to_the_messages(server: Server, asked: App) -> None:
+    server.script = [said("North.")]
+    answer = reply(asked, temperature=0.5, max_tokens=7)
+    assert (answer.value, answer.method) == ("North.", "http/m")
+    _, sent = server.requests[0]
+    assert sent["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Which way?"},
+    ]
+    assert (sent["temperature"], sent["max_tokens"]) == (0.5, 7)
+
+
+def test_options_that_nobody_chose_are_left_to_the_model(server: Server, asked: App) -> None:
+    server.script = [said("North.")]
+    reply(asked)
+    assert server.requests[0][1].keys() == {"model", "messages"}
+
+
+def test_a_reply_of_a_model_that_fails_is_given_by_the_built_in_analyst(
+    server: Server, asked: App
+) -> None:
+    server.script = [(400, b"")]
+    answer = reply(asked)
+    assert answer.method == "built-in"
+    assert "Done by the built-in analyst." in answer.warnings[0]
+
+
+def test_the_facts_of_a_talk_are_those_that_the_model_writes(asked: App, server: Server) -> None:
+    tea = {"label": "fact", "text": "Ann drinks tea.", "confidence": 0.9, "support": []}
+    server.script = [said([tea, tea, {**tea, "text": " "}])]
+    talk = [ChatMessage("user", "I'm Ann, and I drink tea.")]
+    assert asked.analysts[0].facts(talk) == ["Ann drinks tea."]
+    sent = server.requests[0][1]["messages"][-1]["content"]
+    assert sent == "user: I'm Ann, and I drink tea."

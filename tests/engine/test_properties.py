@@ -385,6 +385,9 @@ def histories(check: Callable[[At, int], None], examples: int) -> Callable[[], N
     return chosen(given(seed=st.integers(0, 2**32))(test))
 
 
+MANY = 200
+"""How many histories the full run plays; they are others each time, so the runs add up."""
+
 test_no_history_meets_an_error_without_a_type = histories(check_typed_errors, 30)
 test_read_models_equal_replay_and_rebuild = histories(check_models, 15)
 test_an_export_gives_equal_read_models_under_any_name = histories(check_copies, 10)
@@ -392,18 +395,20 @@ test_undo_restores_the_state_byte_for_byte = histories(check_undo, 12)
 test_nothing_outside_ones_audience_is_seen = histories(check_present, 12)
 test_nothing_outside_ones_audience_is_seen_in_the_past = histories(check_past, 15)
 test_no_history_meets_an_error_without_a_type_at_length = pytest.mark.full(
-    histories(check_typed_errors, 500)
+    histories(check_typed_errors, MANY)
 )
-test_read_models_equal_replay_and_rebuild_at_length = pytest.mark.full(histories(check_models, 500))
+test_read_models_equal_replay_and_rebuild_at_length = pytest.mark.full(
+    histories(check_models, MANY)
+)
 test_an_export_gives_equal_read_models_under_any_name_at_length = pytest.mark.full(
-    histories(check_copies, 500)
+    histories(check_copies, MANY)
 )
-test_undo_restores_the_state_byte_for_byte_at_length = pytest.mark.full(histories(check_undo, 500))
+test_undo_restores_the_state_byte_for_byte_at_length = pytest.mark.full(histories(check_undo, MANY))
 test_nothing_outside_ones_audience_is_seen_at_length = pytest.mark.full(
-    histories(check_present, 500)
+    histories(check_present, MANY)
 )
 test_nothing_outside_ones_audience_is_seen_in_the_past_at_length = pytest.mark.full(
-    histories(check_past, 500)
+    histories(check_past, MANY)
 )
 
 

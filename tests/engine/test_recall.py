@@ -138,17 +138,37 @@ def test_every_hit_gives_its_reasons(facts: App, mode: str) -> None:
         assert 0 <= hit.score <= 1
 
 
-def test_a_better_score_is_never_worth_less_and_the_text_itself_is_strong(facts: App) -> None:
-    scores: dict[str, list[float]] = {"strong": [], "likely": [], "weak": []}
-    for question in (*PARAPHRASES, *FACTS.values(), "the colour of the wind"):
-        for hit in found(facts, question, limit=10, threshold=0.0).hits:
-            scores[hit.strength].append(hit.score)
-    assert min(scores["strong"]) > max(scores["likely"])
-    assert min(scores["likely"]) > max(scores["weak"])
-    for text in FACTS.values():
-        assert found(facts, text).hits[0].strength == "strong"
-    unrelated = found(facts, "quantum chromodynamics on a lattice").hits
-    assert "strong" not in {hit.strength for hit in unrelated}
+@pytest.mark.parametrize("question", [*PARAPHRASES, *FACTS.values(), "the colour of the wind"])
+def test_a_better_score_is_never_worth_less(facts: App, question: str) -> None:
+    worth = {"strong": 2, "likely": 1, "weak": 0}
+
+    hits = found(facts, question, limit=10, threshold=0.0).hits
+
+    worths = [worth[hit.strength] for hit in hits]
+    assert worths == sorted(worths, reverse=True)
+
+
+@pytest.mark.parametrize("text", FACTS.values())
+def test_the_text_itself_is_a_strong_hit(facts: App, text: str) -> None:
+    assert found(facts, text).hits[0].strength == "strong"
+
+
+def test_what_is_unrelated_is_no_strong_hit(facts: App) -> None:
+    hits = found(facts, "quantum chromodynamics on a lattice").hits
+
+    assert "strong" not in {hit.strength for hit in hits}
+
+
+def test_only_the_best_hit_can_be_strong(facts: App) -> None:
+    hits = found(facts, FACTS["bread"], limit=10, threshold=0.0).hits
+
+    assert [hit.strength for hit in hits].count("strong") == 1
+
+
+def test_a_page_does_not_decide_which_hit_is_strong(facts: App) -> None:
+    second_page = found(facts, FACTS["bread"], limit=10, offset=1, threshold=0.0).hits
+
+    assert "strong" not in {hit.strength for hit in second_page}
 
 
 def test_the_same_text_has_the_similarity_one_and_an_unrelated_one_little(facts: App) -> None:

@@ -81,6 +81,16 @@ def test_items_that_others_see_or_of_another_kind_are_not_compared(
     assert marks(smart, "old") == {}
 
 
+def test_a_concept_that_announces_a_change_means_none_with_another_title(smart: App) -> None:
+    texts = {
+        "Idempotency": "Repeating a request has the same effect as sending it once.",
+        "Retry": "A failed request is sent again after a pause.",
+    }
+    for title, text in texts.items():
+        remember(smart, text, title, kind="concept", title=title)
+    assert marks(smart, *texts) == {}
+
+
 def test_conversations_are_not_compared(smart: App) -> None:
     assert "conversation" not in COMPARED_KINDS
     remember(smart, OLD, "old", kind="conversation")

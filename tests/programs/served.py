@@ -190,7 +190,7 @@ def process(folder: Path, *flags: str, **env: str) -> Iterator[Served]:
 @contextmanager
 def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterator[Served]:
     """The same server in a thread of the test, which starts at once."""
-    app = open_app(Settings(data=folder, embedder="none", **settings))
+    app = open_app(Settings(**{"data": folder, "embedder": "none", **settings}))
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(server_config(build(app, read_only=read_only), app.settings, 2))
     running = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

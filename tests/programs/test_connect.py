@@ -45,7 +45,9 @@ def talk(
 @pytest.mark.parametrize("named", [True, False], ids=["argument", "environment"])
 def test_every_frame_is_answered_by_the_server(served: Served, modern: bool, named: bool) -> None:
     arguments = ["--connect", served.url] if named else ["--connect"]
-    env = {"SEKHA_API_KEY": served.admin} | ({} if named else {"SEKHA_API_URL": served.url})
+    env = {"MEMOLITH_KEY": served.admin}
+    if not named:
+        env = {"SEKHA_API_KEY": served.admin, "SEKHA_API_URL": served.url}
     frames = [] if modern else [initialize(1), INITIALIZED]
     frames += [
         request(2, "tools/list", modern),

@@ -147,30 +147,26 @@ def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path: Pa
 
 # A folder that cannot be written
 
-# Imported here is all that the command needs: another user may not be able to read this Python.
+# An administrator without any privileges is bound to the permissions of files like anybody else.
 UNPRIVILEGED = """
-import locale, os, sys
-import memolith.bootstrap, memolith.doors.cli.program, memolith.doors.main, memolith.settings
-memolith.bootstrap.families()
-memolith.settings.load()
+import os, sys
+command = [sys.executable, "-m", "memolith", *sys.argv[1:]]
 if os.getuid() == 0:
-    os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
-sys.exit(memolith.doors.main.main(sys.argv[1:]))
+    command = ["setpriv", "--bounding-set=-all", *command]
+os.execvp(command[0], command)
 """
 
 
 @pytest.fixture
 def guarded() -> Iterator[Path]:
-    """A data folder that others can see but not write, in a place that they can reach."""
+    """A data folder that can be read but not written."""
     place = Path(tempfile.mkdtemp())
     app = opened(place / "data")
     app.engine.writing.remember(ME, note("tea"))
     app.close()
-    (place / "data" / "memolith.db").chmod(0o444)
-    (place / "data").chmod(0o555)
-    place.chmod(0o555)
+    (place / "data" / "memolith.db").chmod(0o400)
+    (place / "data").chmod(0o500)
+    place.chmod(0o500)
     yield place
     place.chmod(0o755)
     (place / "data").chmod(0o755)
@@ -190,6 +186,25 @@ def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(
     told = json.loads("".join(child.complaints))
     assert told["error"] == "store_read_only"
     assert "permission" in told["message"]
+    assert {path: path.stat().st_mtime_ns for path in guarded.rglob("*")} == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions work otherwise on Windows")
+@pytest.mark.parametrize("embedder", ["none", "minilm"])
+@pytest.mark.parametrize(
+    "command",
+    [["recall", "tea"], ["list"], ["context", "tea"], ["export"], ["verify"]],
+    ids=lambda command: command[0],
+)
+def test_reading_works_where_nothing_can_be_written(
+    guarded: Path, command: list[str], embedder: str
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in guarded.rglob("*")}
+    with Child(
+        "-c", UNPRIVILEGED, *command, "--data", guarded / "data", MEMOLITH_EMBEDDER=embedder
+    ) as child:
+        assert child.end() == 0, child.complaints
+    assert not any("WARNING" in line for line in child.complaints), child.complaints
     assert {path: path.stat().st_mtime_ns for path in guarded.rglob("*")} == before
 
 
@@ -245,7 +260,7 @@ for turn in range(int(sys.argv[2])):
 @pytest.mark.skipif(
     not hasattr(os, "fork"), reason="only a fork lets processes start at the same moment"
 )
-@pytest.mark.parametrize("turns", [15, pytest.param(300, marks=pytest.mark.full)])
+@pytest.mark.parametrize("turns", [15, pytest.param(100, marks=pytest.mark.full)])
 def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns: int) -> None:
     with in_memory() as place, Child("-c", CREATORS, place, str(turns)) as child:
         failed = child.rest()
@@ -355,7 +370,7 @@ def test_the_background_thread_does_not_keep_the_process_alive(tmp_path: Path) -
         started = time.monotonic()
         assert child.end() == 0, child.complaints
         assert time.monotonic() - started < 15
-        assert child.complaints == []
+        assert not any("WARNING" in line for line in child.complaints), child.complaints
     app = opened(tmp_path / "data")
     assert app.engine.maintenance.verify() == []
     app.close()

@@ -43,6 +43,10 @@ TABLES = (
     "setting",
     "answer",
     "superseded",
+    "duplicate",
+    "item_read",
+    "client_call",
+    "ended_ticket",
     "home",
     "allowance",
 )
@@ -92,6 +96,7 @@ def database(server: Server) -> str:
                 )
                 rows.add_accesses({first: (1, "2026-01-01T00:00:00Z")})
                 rows.put_superseded(first, second, "2026-01-01T00:00:00Z")
+                rows.put_duplicate(second, first, 0.9)
                 rows.finish_job(rows.lease_jobs("embed", "2030-01-01T00:00:00Z", 1, 60, tenant)[0])
     name = urlsplit(url).path.strip("/")
     for tenant in ("acme", "globex"):
@@ -100,6 +105,9 @@ def database(server: Server) -> str:
             f"insert into answer values ('{tenant}', 'u', 'k', 'r', '{{}}', 0, '')",
             f"insert into home values ('{tenant}x', 'postgresql://user:s3cret@host/db')",
             f"update home set tenant = '{tenant}' where tenant = '{tenant}x'",
+            f"insert into item_read values ('{tenant}', 'i', 'u', 't', 1, '')",
+            f"insert into client_call values ('{tenant}', 'k', 'p', 'c', 1, 0, '', '', '')",
+            f"insert into ended_ticket values ('{tenant}', 'n', 1)",
             f"insert into allowance values ('{tenant}', 'key', 1, 1)",
             f"insert into client_key values ('{tenant}', '{tenant}', 'n', '{tenant}', 'u', '[]', "
             "'', null, "

@@ -371,6 +371,9 @@ def test_one_stream_too_many_is_refused_and_others_have_their_own(tmp_path: Path
             assert f" {expected} ".encode() in wire.recv(100)
         assert others.are_answered()
         assert served.tool("overview", {}, loud).status_code == 200
+        # A GET of another system's client is a call, and no stream.
+        count = served.ask("GET", "/sekha/api/v1/conversations/count", loud)
+        assert count.status_code == 200
 
 
 # Connections

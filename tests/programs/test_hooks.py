@@ -22,8 +22,9 @@ from memolith.domain.queries import Filter
 from memolith.doors.hooks.events import EVENTS
 from memolith.doors.hooks.run import chosen_folder
 from memolith.doors.hooks.signals import signals
-from memolith.doors.hooks.transcript import MAX_SAVED
+from memolith.doors.hooks.transcript import MAX_SAVED, marked_paragraphs
 from memolith.engine.namespaces import NAMESPACES
+from memolith.engine.sessions import SessionSearch
 from memolith.settings import Settings
 from tests.conftest import ME, note
 
@@ -241,7 +242,7 @@ def test_a_hook_acts_in_the_project_of_the_repository_around_it(data: Path, tmp_
     assert "Zebras" not in context(hook(data, "session-start", {}), "SessionStart")
     asked = {"prompt": "What about the zebras of the widgets by a mate?"}
     assert "by mate." in context(hook(data, "prompt", {**asked, **here}), "UserPromptSubmit")
-    assert "by mate." not in context(hook(data, "prompt", asked), "UserPromptSubmit")
+    assert hook(data, "prompt", asked) is None, "notes of other projects stay where they belong"
     given = {
         **written(tmp_path, entry("user", "We decided on violet stripes for the logo of the zoo.")),
         **here,
@@ -386,3 +387,53 @@ def test_what_hooks_print_fits_the_published_types(check: Any, data: Path, tmp_p
     assert "PreCompact" in check(
         "SDK", "SyncHookJSONOutput", {"hookSpecificOutput": {"hookEventName": "PreCompact"}}
     )
+
+
+def session(data: Path, id: str) -> list[tuple[str, str, list[str]]]:
+    """What was written down of a session: the type, the hook, and the texts of the items."""
+    app = open_app(Settings(data=data, embedder="none"))
+    told = []
+    for moment in app.engine.sessions.show(ME, id).moments:
+        titles = [entry.title for entry in moment.items]
+        told.append((moment.event.type, moment.hook, titles))
+    app.close()
+    return told
+
+
+def test_what_a_session_was_given_and_what_was_kept_of_it_is_written_down(
+    data: Path, tmp_path: Path
+) -> None:
+    hook(data, "session-start", {"source": "startup", "session_id": "work"})
+    hook(data, "prompt", {"prompt": "Which storage, PostgreSQL?", "session_id": "work"})
+    hook(data, "prompt", {"prompt": "Nothing like this is known.", "session_id": "work"})
+    said = written(tmp_path, entry("user", "We decided to keep the bees on the roof."))
+    hook(data, "pre-compact", {**said, "session_id": "work"})
+    start, prompt, compact = session(data, "work")
+    assert start[:2] == ("injected", "SessionStart")
+    assert len(start[2]) == 3
+    assert prompt[:2] == ("injected", "UserPromptSubmit")
+    assert any("PostgreSQL" in title for title in prompt[2])
+    assert compact == ("kept", "PreCompact", ["We decided to keep the bees on the roof."])
+
+
+def test_a_client_that_names_no_session_is_answered_all_the_same(data: Path) -> None:
+    assert hook(data, "session-start", {"source": "startup", "session_id": ""})
+    app = open_app(Settings(data=data, embedder="none"))
+    assert app.engine.sessions.list(ME, SessionSearch(), 10).total == 0
+    app.close()
+
+
+def test_a_hook_answers_also_while_another_program_writes(data: Path) -> None:
+    app = open_app(Settings(data=data, embedder="none"))
+    with app.store.writing(ME.tenant):
+        assert hook(data, "session-start", {"source": "startup", "session_id": "busy"})
+    assert app.engine.sessions.list(ME, SessionSearch(), 10).total == 0
+    app.close()
+
+
+def test_a_line_of_a_transcript_ends_only_with_a_line_feed(tmp_path: Path) -> None:
+    said = "We decided to use PostgreSQL\u2028because of row-level security in every table."
+    entry = {"type": "user", "message": {"role": "user", "content": said}}
+    path = tmp_path / "transcript.jsonl"
+    path.write_text(json.dumps(entry, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert list(marked_paragraphs(path)) == [said]

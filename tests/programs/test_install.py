@@ -267,11 +267,64 @@ def test_a_file_that_was_not_there_comes_and_goes(
 ) -> None:
     made = asked(capsys, "install", name, "--yes")
     file = Path(made["file"])
-    assert everything(home) == {str(file.relative_to(home.resolve())): file.read_bytes()}
+    folders = file.with_name(file.name + ".memolith-folders")
+    present = [path for path in (file, folders) if path.exists()]
+    assert everything(home) == {
+        str(path.relative_to(home.resolve())): path.read_bytes() for path in present
+    }
     assert said(name, file) == {CLIENTS[name].servers.section: {"memolith": made["entry"]}}
     assert file.read_bytes().endswith(b"\n")
     assert asked(capsys, "uninstall", name, "--yes")["written"]
-    assert everything(home) == {}
+    assert list(home.rglob("*")) == [], "the folders that were made are gone, too"
+
+
+def test_a_folder_that_was_there_or_is_used_by_now_stays(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".cursor").mkdir()
+    asked(capsys, "install", "cursor", "--yes")
+    asked(capsys, "uninstall", "cursor", "--yes")
+    assert list(home.rglob("*")) == [home / ".cursor"]
+    asked(capsys, "install", "gemini-cli", "--yes")
+    (home / ".gemini" / "GEMINI.md").write_text("notes", encoding="utf-8")
+    asked(capsys, "uninstall", "gemini-cli", "--yes")
+    assert list((home / ".gemini").iterdir()) == [home / ".gemini" / "GEMINI.md"]
+
+
+def test_the_data_folder_of_the_environment_is_written_into_the_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MEMOLITH_DATA", str(tmp_path / "named"))
+    entry = asked(capsys, "install", "cursor", "--yes")["entry"]
+    assert entry["args"][-2:] == ["--data", str(tmp_path / "named")]
+    given = str(tmp_path / "given")
+    entry = asked(capsys, "install", "cursor", "--yes", "--data", given)["entry"]
+    assert entry["args"][-2:] == ["--data", given], "a flag counts more"
+
+
+def test_the_hooks_come_in_the_same_step(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = asked(capsys, "install", "claude-code", "--yes", "--with-hooks")
+    assert told["name"] == "memolith"
+    assert "SessionStart" in told["hooks"]["entry"]
+    settings = json.loads((home / ".claude" / "settings.json").read_text(encoding="utf-8"))
+    assert "SessionStart" in settings["hooks"]
+    assert "mcpServers" in json.loads((home / ".claude.json").read_text(encoding="utf-8"))
+
+
+class Terminal(io.StringIO):
+    """Standard input of somebody who sits at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "wanted"), [("y", True), ("", False)])
+def test_the_hooks_are_offered_at_a_terminal(
+    home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, wanted: bool
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(f"y\n{answer}\ny\n"))
+    assert run("install", "claude-code") == 0
+    assert (home / ".claude" / "settings.json").exists() == wanted
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -318,7 +371,7 @@ def test_a_question_that_is_not_answered_with_yes_writes_nothing(
         run("install", "cursor")
     shown = capsys.readouterr()
     assert '+\t\t"memolith": {' in shown.out
-    assert "Type yes" in shown.err
+    assert "[y/N]" in shown.err
     assert everything(home) == before
 
 

@@ -166,7 +166,8 @@ def test_an_export_over_an_open_file_closes_it(tmp_path: Path) -> None:
     target = tmp_path / "export.jsonl"
     target.write_text("old")
     target.chmod(0o644)
-    assert cli(tmp_path / "data", "export", str(target)).returncode == 0
+    ask(tmp_path / "data", "remember", "one")
+    assert cli(tmp_path / "data", "export", str(target), "--force").returncode == 0
     assert mode(target) == 0o600
 
 

@@ -38,7 +38,7 @@ def new_key() -> str:
 
 
 def call(data: Path, tool: str, **arguments: object) -> dict[str, Any]:
-    return dict(json.loads(cli(data, "call", tool, "--json", json.dumps(arguments)).stdout))
+    return dict(json.loads(cli(data, "call", tool, "--arguments", json.dumps(arguments)).stdout))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_wrong_master_key_gives_one_clear_error_and_changes_nothing(
         if tool == "rotate_api_key"
         else {"name": "k2", "value": "v", "project_id": project, **DRAFT}
     )
-    ran = cli(data, "call", tool, "--json", json.dumps(given), **wrong)
+    ran = cli(data, "call", tool, "--arguments", json.dumps(given), **wrong)
     assert json.loads(ran.stderr)["code"] == -32000
     assert "another master key" in ran.stderr
     assert "another master key" in cli(data, "vault", "reveal", id, "--yes", **wrong).stderr

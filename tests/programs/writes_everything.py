@@ -48,7 +48,7 @@ def main() -> None:
     StartCache(cache_folder(str(data)), "all", read_only=False).write({})
     marks = SnapshotMarks("database", "model", 0, 0)
     write_snapshot(SnapshotFiles(data, "model").next_path(), 64, iter(()), marks)
-    with transfer.opened_for_writing(str(place / "export.jsonl")) as export:
+    with transfer.opened_for_writing(str(place / "export.jsonl"), force=False) as export:
         export.writelines(app.engine.maintenance.export("local"))
     backup(app.store, app.files, place / "backup.db", lambda done, total: None)
     executor = app.sandbox.create((me.tenant, me.user))

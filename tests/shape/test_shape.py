@@ -34,13 +34,28 @@ LAYERS: dict[str, set[str]] = {
     "adapters": INNER | {"private_files"},
     "readers": INNER,
     "sandbox": INNER | {"private_files", "readers"},
+    "interchange": INNER | {"private_files"},
     "tools": INNER,
     "background": INNER | ADAPTERS,
     "store_copy": INNER | ADAPTERS | {"private_files", "settings"},
     "bootstrap": INNER
     | ADAPTERS
     | {"background", "private_files", "settings", "store_copy", "tools"},
-    "doors": INNER | {"bootstrap", "paths", "private_files", "settings", "store_copy", "tools"},
+    "doors": INNER
+    | {
+        "bootstrap",
+        "interchange",
+        "paths",
+        "private_files",
+        "settings",
+        "store_copy",
+        "tools",
+    },
+    # Adapters of agent frameworks use the library as any program would.
+    "integrations": {"errors", "doors"},
+    # The library is imported when a program asks for it.
+    "__init__": {"doors"},
+    "__main__": {"doors"},
 }
 """For every part of the package: the parts that it may import."""
 
@@ -53,8 +68,18 @@ DRIVERS = {
     "onnxruntime": "retrieval",
     "httpx2": "analysts",
     "httpx": "analysts",
+    "opentelemetry": "adapters",
 }
 """The one folder in which a driver may be imported."""
+FRAMEWORKS = {
+    "agents": "integrations/openai_agents.py",
+    "langgraph": "integrations/langgraph.py",
+    "llama_index": "integrations/llama_index.py",
+    "pydantic_ai": "integrations/pydantic_ai.py",
+}
+"""The one file in which an agent framework may be imported."""
+HTTP_CLIENT = "doors/library/http_transport.py"
+"""The library's own client of a server, beside the analysts' client of a model."""
 
 STANDARD_LIBRARY_ONLY = {
     "errors",
@@ -67,6 +92,7 @@ STANDARD_LIBRARY_ONLY = {
 }
 
 LAZY_PARTS = {
+    "__init__",
     "bootstrap",
     "doors",
     "adapters",
@@ -146,7 +172,7 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
 
 
 def test_every_part_has_its_place_in_the_layers() -> None:
-    parts = {part_of(path) for path in FILES} - {"__init__"}
+    parts = {part_of(path) for path in FILES}
     assert parts == set(LAYERS)
 
 
@@ -176,9 +202,44 @@ def test_a_driver_appears_in_one_folder() -> None:
     for path in FILES:
         for _, name in imports(TREES[path]):
             home = DRIVERS.get(name.split(".")[0])
+            if relative(path) == HTTP_CLIENT and name == "httpx2":
+                continue
             if home is not None and part_of(path) != home:
                 wrong.append((relative(path), name))
     assert wrong == []
+
+
+def test_a_framework_is_imported_by_its_adapter_alone() -> None:
+    found = {
+        (name.split(".")[0], relative(path))
+        for path in FILES
+        for _, name in imports(TREES[path])
+        if name.split(".")[0] in FRAMEWORKS
+    }
+    assert found == set(FRAMEWORKS.items())
+
+
+def test_adapters_of_frameworks_use_nothing_but_the_library() -> None:
+    wrong = [
+        (relative(path), name)
+        for path in FILES
+        if part_of(path) == "integrations"
+        for _, name in imports(TREES[path])
+        if name.startswith("memolith.doors.") and not name.startswith("memolith.doors.library")
+    ]
+    assert wrong == []
+
+
+def test_adapters_of_frameworks_have_no_patterns() -> None:
+    """The test of hostile texts cannot import them to look for any."""
+    found = [
+        relative(path)
+        for path in FILES
+        if part_of(path) == "integrations"
+        for _, name in imports(TREES[path])
+        if name == "re"
+    ]
+    assert found == []
 
 
 def test_there_are_no_import_cycles() -> None:

@@ -7,7 +7,9 @@ from memolith.domain.callers import Audience
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.engine.documents import key_of
+from memolith.engine.session_log import SessionNote, note_session
 from memolith.engine.vault import Secret
+from memolith.ports.client_keys import ClientKey
 from memolith.settings import Settings
 from tests.conftest import ME, note
 
@@ -40,6 +42,11 @@ def fill(settings: Settings) -> None:
     app.engine.writing.remember(ME, note("The quagga is gone.", id="four"))
     for name in ("zebra", "zoo"):
         app.engine.writing.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
+    app.engine.writing.remember(
+        ME,
+        Draft("entity", "quagga", (Block("Is gone."),), id="quagga", namespace="animal"),
+    )
+    app.engine.writing.link(ME, "quagga", "zoo", "stood_in", attributes={"label": "stood in"})
     for kind in ("project", "topic"):
         app.engine.writing.remember(ME, Draft(kind, kind, id=kind))
     for id in ("first", "second"):
@@ -75,5 +82,11 @@ def fill(settings: Settings) -> None:
     app.engine.vault.store(
         ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…"
     )
+    for id, paused in (("zoo-key", False), ("old-key", False), ("paused-key", True)):
+        app.keys.add(
+            ClientKey(id, id, id, ME.tenant, "keeper", ("read",), app.clock.now(), paused=paused)
+        )
+    given = SessionNote("night-shift", "injected", "SessionStart", ["one", "gone"])
+    note_session(app.store, app.engine.history.recorder, ME, given)
     app.engine.projects.add_member(replace(ME, admin=True), "aquarium", "local")
     app.close()

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from memolith.bootstrap import App
-from memolith.tools.call import SCOPES, Call
+from memolith.domain.callers import SCOPES
+from memolith.tools.call import Call
 from tests.checked import body_of
 from tests.conftest import ME
 from tests.stores import each_store

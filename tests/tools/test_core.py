@@ -121,7 +121,7 @@ def test_depth_brings_what_the_hits_are_linked_to(app: App, zoo: dict[str, str])
 
 def test_hits_tell_kind_score_strength_reasons_and_place(app: App, zoo: dict[str, str]) -> None:
     hit = run(app, "recall", query="okapi")["hits"][0]
-    assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "likely")
+    assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "strong")
     assert 0 < hit["score"] <= 1
     assert hit["reasons"]["words"] > 0
     place = {"id", "kind", "title", "text", "cite"}
@@ -175,6 +175,13 @@ def test_revise_changes_each_field_and_respects_the_version(app: App, zoo: dict[
     )
     assert run(app, "revise", id=id, title="x", expected_version=4)["version"] == 5
     assert refused(app, "revise", id=id)["field"] == "content"
+
+
+def test_revise_changes_the_metadata_that_it_names(app: App) -> None:
+    id = run(app, "remember", content="Emus run.", metadata={"legs": 2, "flies": True})["id"]
+    run(app, "revise", id=id, metadata={"flies": False})
+    assert run(app, "fetch", ids=[id])["items"][0]["metadata"] == {"legs": 2, "flies": False}
+    assert refused(app, "revise", id=id, metadata={})["field"] == "content"
 
 
 def test_forget_and_restore(app: App, zoo: dict[str, str]) -> None:

@@ -27,6 +27,7 @@ from tests.hostile import (
     FEW_PIECES,
     PIECES,
     Bench,
+    Cost,
     TextField,
     all_tools,
     cpu_time_of,
@@ -46,8 +47,14 @@ FIELDS = list(text_fields(all_tools()))
 EXAMPLE_ITEMS = ("one", "two", "talk", "herd", "foal", "four", "first", "second")
 """Items that the examples of tools name."""
 FEW_STORED_PIECES = (" ", "aaa aaa ", "Kafka, uses ")
-NOT_FROM_USERS = ("memolith.doors.install", "memolith.redaction", "memolith.storage.sql_files")
-"""Settings of the machine's owner, files of the package, and rules that have a test of their own."""
+NOT_FROM_USERS = (
+    "memolith.doors.install",
+    "memolith.integrations",
+    "memolith.redaction",
+    "memolith.storage.sql_files",
+)
+"""Settings of the machine's owner, files of the package, rules that have a test of their own, and
+adapters that cannot be imported without their frameworks and have no patterns."""
 ANCHORED = {
     "memolith.adapters.git._HOST_AND_PATH",
     "memolith.analysts.builtin.mentions.CONJUNCTION",
@@ -109,32 +116,52 @@ def stored(folder: Path, text: str) -> Bench:
     return Bench(settings.data, folder / "work", settings, ME)
 
 
-def check_stored(tmp_path: Path, pieces: Sequence[str], size: int) -> None:
-    """Compare every call on items with hostile text to the same call on harmless ones."""
-    calls = list(good_calls(all_tools()))
-    harmless = stored(tmp_path / "harmless", harmless_text(size))
-    bounds = [harmless.cost(tool, arguments) for tool, arguments in calls]
+CALLS = list(good_calls(all_tools()))
+
+
+def costs_where_harmless(folder: Path, size: int) -> list[Cost]:
+    """What every call costs where the stored texts are harmless."""
+    harmless = stored(folder, harmless_text(size))
+    costs = [harmless.cost(tool, arguments) for tool, arguments in CALLS]
     harmless.close()
-    for number, piece in enumerate(pieces):
-        hostile = stored(tmp_path / str(number), hostile_text(piece, size))
-        for (tool, arguments), bound in zip(calls, bounds, strict=True):
-            limit_s = MARGIN * max(bound.cpu_s, CLOCK_STEP_S)
-            hostile.limit_s = 1.5 * limit_s
+    return costs
+
+
+def check_stored(folder: Path, piece: str, size: int, bounds: Sequence[Cost]) -> None:
+    """Compare every call on items with hostile text to the same call on harmless ones."""
+    hostile = stored(folder, hostile_text(piece, size))
+    for (tool, arguments), bound in zip(CALLS, bounds, strict=True):
+        limit_s = MARGIN * max(bound.cpu_s, CLOCK_STEP_S)
+        hostile.limit_s = 1.5 * limit_s
+        cost = hostile.cost(tool, arguments)
+        if cost.cpu_s > limit_s:
+            # The interpreter may have collected its garbage; what is slow is slow again.
             cost = hostile.cost(tool, arguments)
-            assert cost.cpu_s <= limit_s, (
-                f"{tool.family}.{tool.name} takes {cost.cpu_s:.2f} s of CPU time where items are "
-                f"{piece!r} repeated, and {bound.cpu_s:.2f} s where they are harmless"
-            )
-        hostile.close()
+        assert cost.cpu_s <= limit_s, (
+            f"{tool.family}.{tool.name} takes {cost.cpu_s:.2f} s of CPU time where items are "
+            f"{piece!r} repeated, and {bound.cpu_s:.2f} s where they are harmless"
+        )
+    hostile.close()
 
 
 def test_a_tool_takes_about_as_long_where_stored_text_is_hostile(tmp_path: Path) -> None:
-    check_stored(tmp_path, FEW_STORED_PIECES, QUICK_BYTES)
+    bounds = costs_where_harmless(tmp_path / "harmless", QUICK_BYTES)
+    for number, piece in enumerate(FEW_STORED_PIECES):
+        check_stored(tmp_path / str(number), piece, QUICK_BYTES, bounds)
+
+
+@pytest.fixture(scope="module")
+def bounds(tmp_path_factory: pytest.TempPathFactory) -> list[Cost]:
+    """What every call costs on harmless texts at the limit."""
+    return costs_where_harmless(tmp_path_factory.mktemp("harmless"), FULL_BYTES)
 
 
 @pytest.mark.full
-def test_a_tool_takes_about_as_long_where_any_stored_text_is_hostile(tmp_path: Path) -> None:
-    check_stored(tmp_path, PIECES, FULL_BYTES)
+@pytest.mark.parametrize("piece", PIECES, ids=ascii)
+def test_a_tool_takes_about_as_long_where_any_stored_text_is_hostile(
+    tmp_path: Path, bounds: list[Cost], piece: str
+) -> None:
+    check_stored(tmp_path, piece, FULL_BYTES, bounds)
 
 
 def patterns() -> dict[str, re.Pattern[Any]]:

@@ -16,6 +16,7 @@ from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from tests.checked import answered, keyed, present
+from tests.demo_engine import DemoEngine
 from tests.demo_family import Said, registry
 from tests.programs.pipes import HANDSHAKES, MODERN
 
@@ -23,7 +24,7 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
 def with_client(
-    chosen: Registry, mode: str, work: Any, engine: Any = lambda: None, **more: Any
+    chosen: Registry, mode: str, work: Any, engine: Any = DemoEngine, **more: Any
 ) -> None:
     async def main() -> None:
         with anyio.fail_after(30):

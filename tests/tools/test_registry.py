@@ -101,6 +101,7 @@ def test_a_result_fits_its_schema_and_the_arguments_theirs(
         ("get_note", {"note_id": 5}, "note_id", "a valid string"),
         ("get_note", {"note_id": ""}, "note_id", "at least 1"),
         ("get_note", {"note_id": "one", "noteid": 1}, "noteid", "possible: note_id"),
+        ("get_note", {"noteid": "one"}, "noteid", "possible: note_id"),
         ("list_notes", {"limit": 51}, "limit", "less than or equal to 50"),
         ("list_notes", {"limit": 0}, "limit", "greater than or equal to 1"),
         ("list_notes", {"limit": "5"}, "limit", "a valid integer"),

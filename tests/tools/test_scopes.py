@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from memolith.bootstrap import App, families
+from memolith.domain.callers import SCOPES
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.engine.vault import Secret
-from memolith.tools.call import SCOPES, Call
+from memolith.tools.call import Call
 from memolith.tools.family import Tool
 from memolith.tools.registry import Registry
 from memolith.tools.signature import Actions
@@ -116,6 +117,8 @@ def with_canaries(app: App) -> None:
                 attributes={"metadata": {"note": CANARY}, **summary, **branch},
             ),
         )
+    # An example adds to it by its name.
+    engine.writing.remember(ME, Draft("entity", "zebra", namespace="animal"))
     engine.projects.add_member(replace(ME, admin=True), "aquarium", CANARY)
     app.engine.vault.store(ME, Secret(CANARY, "api_key", "staging", "project", 90, {}), CANARY)
 
@@ -170,6 +173,11 @@ def test_a_single_scope_allows_what_it_says_and_without_read_nothing_stored_come
 
 WITH_TWO_SCOPES = [case for case in CASES if len(case.scopes) > 1]
 TELLING_CALLS: dict[str, dict[str, Any]] = {
+    "basic_memory.write_note": {
+        "title": "Beavers",
+        "content": f"Beavers build at night. {CANARY} on Kubernetes.",
+        "directory": "",
+    },
     "subcog.subcog_update": {"memory_id": "one", "content": "New."},
     "subcog.subcog_enrich": {"memory_id": "four", "add_context": True},
 }

@@ -93,6 +93,10 @@ def opened(folder: Folder) -> Iterator[Opened]:
     app = open_app(folder.settings)
     assert app.embedder is not None
     assert app.embedder.wait(60)
+    # The first look at the model queues what an earlier one has embedded. A search waits for that
+    # only as long as a user would, which is too short on a busy machine.
+    assert app.embeddings.meaning() is not None
+    app.embeddings.embed_waiting(ME.tenant, 60)
     yield Opened(app, folder.ids)
     app.close()
 

@@ -6,6 +6,9 @@ from enum import StrEnum
 MACHINE_TENANT = "local"
 """The tenant of whoever owns this machine: of the command line, of stdio and of the local key."""
 
+SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
+"""What a key can allow."""
+
 
 class Audience(StrEnum):
     """Who may see an item beside its owner."""

@@ -1,6 +1,7 @@
 """What happened to items and links."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from memolith.domain.attributes import Json
@@ -25,7 +26,18 @@ LINK_EVENTS = ("linked", "relinked", "unlinked")
 
 
 # These tell of records that are no items; the log keeps who and when, and no row follows from them.
-RECORD_EVENTS = ("configured", "stored", "rotated", "revoked", "revealed")
+RECORD_EVENTS = (
+    "configured",
+    "stored",
+    "rotated",
+    "revoked",
+    "revealed",
+    "paused",
+    "resumed",
+    "copied",
+    "injected",
+    "kept",
+)
 
 
 class Event(NamedTuple):
@@ -40,6 +52,31 @@ class Event(NamedTuple):
     actor: str
     at: str
     key: str | None = None
+
+
+class EventHead(NamedTuple):
+    """An event without what it says: what happened, to what, by whom, and when."""
+
+    seq: int
+    stream: str
+    version: int
+    type: str
+    actor: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """What a list of events is limited to; empty means no limit."""
+
+    after: int = 0
+    """Only events with a higher sequence number."""
+    before: int | None = None
+    """Only events with a lower sequence number."""
+    actor: str | None = None
+    types: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """Only events of items of these kinds, and none of links."""
 
 
 class Changes(NamedTuple):

@@ -77,8 +77,7 @@ def _changed(before: Item | Link | None, event: Event) -> Changes:
         tags=tuple(sorted(set(_texts(data, "tags", item.tags)))),
         audience=Audience(cast(str, data.get("audience", item.audience))),
         attributes=_merged_attributes(item.attributes, data),
-        # What memolith computes by itself does not make an item look newer.
-        updated_at=item.updated_at if event.type == "appraised" else event.at,
+        updated_at=_updated_at(item, event),
         forgotten=event.type == "forgotten" or (item.forgotten and event.type != "restored"),
     )
     if is_new:
@@ -86,6 +85,13 @@ def _changed(before: Item | Link | None, event: Event) -> Changes:
     if "blocks" in data:
         return _with_text(item, after, event)
     return Changes(before=item, item=after)
+
+
+def _updated_at(item: Item, event: Event) -> str:
+    if event.type == "appraised":
+        # What memolith computes by itself does not make an item look newer.
+        return item.updated_at
+    return cast(str, event.data.get("updated_at", event.at))
 
 
 def _merged_attributes(attributes: Attributes, data: Data) -> Attributes:
@@ -111,7 +117,8 @@ def _blank(event: Event) -> Item:
         attributes={},
         version=event.version,
         seq=event.seq,
-        created_at=event.at,
+        # What was imported keeps the age that it had elsewhere.
+        created_at=cast(str, data.get("created_at", event.at)),
         updated_at=event.at,
         blocks=0,
         passages=0,

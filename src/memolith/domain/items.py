@@ -76,6 +76,10 @@ class Draft:
     id: str | None = None
     ttl_s: int = 0
     """How long it lives; 0 for ever."""
+    created_at: str | None = None
+    """When it was written elsewhere; None for now."""
+    updated_at: str | None = None
+    """When it was changed elsewhere; None for when it was written."""
 
 
 @dataclass(frozen=True, slots=True)

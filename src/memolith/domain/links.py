@@ -21,6 +21,12 @@ RelationType = Literal[
 ]
 
 
+DISTINCT_FROM = "DistinctFrom"
+"""The type of a link by which a person says that two items, alike as they are, are two things."""
+IMPLIED = "implied"
+"""The status of an entity that nobody created and only relations name."""
+
+
 class Link(NamedTuple):
     """A typed, directed edge between two items."""
 

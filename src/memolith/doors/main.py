@@ -59,9 +59,10 @@ def plain_options(arguments: list[str]) -> dict[str, str] | None:
 def serve_stdio(options: dict[str, str]) -> int:
     """Start the stdio server with its quick front; the app and the SDK follow when needed."""
     # Not for other commands.
+    from memolith.doors.mcp.data_check import data_notice
     from memolith.doors.mcp.start_cache import StartCache
     from memolith.doors.mcp.stdio_front import serve
-    from memolith.paths import cache_folder
+    from memolith.paths import cache_folder, default_data_folder
 
     profile = options.get("--tools", "all")
     read_only = "--read-only" in options
@@ -70,17 +71,23 @@ def serve_stdio(options: dict[str, str]) -> int:
     def open_app() -> "App":
         # Only now, after the list of tools is answered.
         from memolith.bootstrap import App
+        from memolith.doors.logs import configure_logging
         from memolith.settings import load
 
         settings = load({"data": options.get("--data"), "repo": options.get("--repo")})
+        configure_logging(settings.log_level, settings.log_format)
         folder = cache_folder(str(settings.data))
         if os.path.normpath(cache.folder) != os.path.normpath(folder):
             # A configuration file names another data folder, and this one must stay as it is.
             cache.disable()
         return App(settings, background=True)
 
+    notice = None
+    if not os.environ.get("MEMOLITH_DATABASE"):
+        folder = options.get("--data") or os.environ.get("MEMOLITH_DATA") or default_data_folder()
+        notice = data_notice(folder)
     try:
-        serve(open_app, cache, profile, read_only=read_only)
+        serve(open_app, cache, profile, read_only=read_only, notice=notice)
     except KeyboardInterrupt:
         return INTERRUPTED
     except MemolithError as error:

@@ -46,6 +46,36 @@ FACTOR_PER_NEAR_COPY = 0.9
 FACTOR_PER_CONTRADICTION = 0.7
 
 
+class Evidence(NamedTuple):
+    """What speaks for a concept and against it, and how much each part counts."""
+
+    words: int
+    length_points: float
+    telling_words: int
+    """How many numbers, names, dates and negations its text has."""
+    detail_points: float
+    links: int
+    link_points: float
+    near_copies: tuple[str, ...]
+    """Other concepts that say nearly the same."""
+    contradictions: tuple[str, ...]
+    """Other concepts that say nearly the same, and differ in a fact."""
+
+    @property
+    def score(self) -> float:
+        """The certainty that follows, before it fades with age."""
+        points = BASE_CERTAINTY + self.length_points + self.detail_points + self.link_points
+        return points * self.near_copies_factor * self.contradictions_factor
+
+    @property
+    def near_copies_factor(self) -> float:
+        return float(FACTOR_PER_NEAR_COPY ** len(self.near_copies))
+
+    @property
+    def contradictions_factor(self) -> float:
+        return float(FACTOR_PER_CONTRADICTION ** len(self.contradictions))
+
+
 class _Statement(NamedTuple):
     """What a concept says, as far as it is compared with others."""
 
@@ -82,10 +112,19 @@ def certainty_of(item: Item, now: str) -> float:
     score = cast(float, item.attributes.get("certainty_score") or 0.0)
     if item.attributes.get("certainty_source") == GIVEN:
         return score
+    return round(score * fading(age_days(item, now)), 2)
+
+
+def fading(days: int) -> float:
+    """What is left of a computed certainty after so many days."""
+    return float(0.5 ** (days / HALF_LIFE_DAYS))
+
+
+def age_days(item: Item, now: str) -> int:
+    """How many days ago a concept was written or reviewed last."""
     reviewed_at = cast(str, item.attributes.get("reviewed_at") or item.created_at)
     age = date.fromisoformat(now[:10]) - date.fromisoformat(reviewed_at[:10])
-    fading = float(0.5 ** (max(0, age.days) / HALF_LIFE_DAYS))
-    return round(score * fading, 2)
+    return max(0, age.days)
 
 
 def with_certainty(rows: Reader, before: Item | Link | None, event: Event) -> Event:
@@ -150,11 +189,18 @@ def compute_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> Non
 def _computed_attributes(
     rows: Reader, item: Item, passages: Sequence[Passage], statements: _Statements
 ) -> dict[str, Json]:
-    score = _score(rows, item, passages, statements)
+    score = _evidence(rows, item, passages, statements).score
     return {"certainty_score": round(score, 1), "certainty_source": COMPUTED}
 
 
-def _score(rows: Reader, item: Item, passages: Sequence[Passage], statements: _Statements) -> float:
+def evidence_of(rows: Reader, item: Item, passages: Sequence[Passage]) -> Evidence:
+    """What a computed certainty follows from, as things are now."""
+    return _evidence(rows, item, passages, _Statements(rows, item.tenant))
+
+
+def _evidence(
+    rows: Reader, item: Item, passages: Sequence[Passage], statements: _Statements
+) -> Evidence:
     """A long and detailed text and many links raise the score; contradictions lower it."""
     ours = _Statement.of(passages)
     found = ours.facts
@@ -162,20 +208,29 @@ def _score(rows: Reader, item: Item, passages: Sequence[Passage], statements: _S
     length = 1 - 2 ** (-word_count / WORDS_TO_HALF_LENGTH)
     telling = min(len(found.telling) / TELLING_WORDS_FOR_FULL_DETAIL, 1)
     variety = len(set(found.words)) / max(word_count, 1)
-    detail = (telling + variety) / 2
     everybody = Caller(item.tenant, admin=True)
     links = rows.steps(everybody, Filter(forgotten=None), [item.id], "both")
     linked = 1 - 2 ** (-len(links) / LINKS_TO_HALF_WEIGHT)
-    score = BASE_CERTAINTY + LENGTH_WEIGHT * length + DETAIL_WEIGHT * detail + LINKS_WEIGHT * linked
-    similar = _similar_concepts(rows, item, passages)
-    for theirs in statements.of(similar):
-        if shared_share(ours.sequences, theirs.sequences) < NEAR_COPY:
-            continue
-        if facts_contradict(ours.facts, theirs.facts):
-            score *= FACTOR_PER_CONTRADICTION
-        else:
-            score *= FACTOR_PER_NEAR_COPY
-    return score
+    near_copies = []
+    contradictions = []
+    for id in sorted(_similar_concepts(rows, item, passages)):
+        for theirs in statements.of([id]):
+            if shared_share(ours.sequences, theirs.sequences) < NEAR_COPY:
+                continue
+            if facts_contradict(ours.facts, theirs.facts):
+                contradictions.append(id)
+            else:
+                near_copies.append(id)
+    return Evidence(
+        words=word_count,
+        length_points=LENGTH_WEIGHT * length,
+        telling_words=len(found.telling),
+        detail_points=DETAIL_WEIGHT * (telling + variety) / 2,
+        links=len(links),
+        link_points=LINKS_WEIGHT * linked,
+        near_copies=tuple(near_copies),
+        contradictions=tuple(contradictions),
+    )
 
 
 def _similar_concepts(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:

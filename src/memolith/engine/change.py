@@ -8,6 +8,7 @@ past, and lists of different facts, do not change one another.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -170,17 +171,35 @@ def compare(older: str, newer: str, cosine: float, is_nearest: bool = False) -> 
     theirs = _statements(newer)
     if _tells_apart(_ordinals(ours), _ordinals(theirs)):
         return NOTHING
+    if not _is_part_of(newer, older):
+        verdict = _conflict(ours, theirs, newer, cosine, is_nearest)
+        if verdict.kind == "conflict":
+            return verdict
+    if ours and len(ours) == len(theirs) and all(map(_say_the_same, ours, theirs)):
+        return SAME
+    return NOTHING
+
+
+def _conflict(
+    ours: list[_Statement],
+    theirs: list[_Statement],
+    newer: str,
+    cosine: float,
+    is_nearest: bool,
+) -> Verdict:
+    """What the newer statements change in the older ones, if anything."""
     for before in ours:
         for after in theirs:
             verdict = _compared(before, after, cosine)
             if verdict.kind == "conflict":
                 return verdict
-    verdict = _announced(ours, theirs, newer, cosine, is_nearest)
-    if verdict.kind == "conflict":
-        return verdict
-    if ours and len(ours) == len(theirs) and all(map(_say_the_same, ours, theirs)):
-        return SAME
-    return NOTHING
+    return _announced(ours, theirs, newer, cosine, is_nearest)
+
+
+def _is_part_of(newer: str, older: str) -> bool:
+    """Whether a text says nothing that the older one does not: its words stand there in order."""
+    words = iter(_TOKEN.findall(older.lower()))
+    return all(word in words for word in _TOKEN.findall(newer.lower()))
 
 
 def may_change_something(text: str) -> bool:
@@ -583,7 +602,25 @@ def _shared_predicate(older: _Statement, newer: _Statement) -> bool:
 
 @lru_cache(2)
 def announces_change(text: str) -> bool:
+    """Whether a text says by itself that something has changed."""
     return CHANGE_CUE.search(text) is not None
+
+
+def has_other_value(older: str, newer: str) -> bool:
+    """Whether both have a number of the same unit, or a date of the same kind, and not the same."""
+    old_values = _values_by_key(older)
+    new_values = _values_by_key(newer)
+    shared_keys = old_values.keys() & new_values.keys()
+    return any(old_values[key].isdisjoint(new_values[key]) for key in shared_keys)
+
+
+def _values_by_key(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for statement in _statements(text):
+        for value in statement.values:
+            if value.key:
+                found[value.key].add(value.value)
+    return found
 
 
 @lru_cache(2)

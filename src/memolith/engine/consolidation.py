@@ -20,7 +20,7 @@ from memolith.engine.insights import (
 )
 from memolith.engine.reading import Reading
 from memolith.engine.recall import Pair, Recall
-from memolith.engine.recording import Recorder
+from memolith.engine.recording import NewEvent, Recorder
 from memolith.engine.search import MAX_CANDIDATES_PER_SIDE
 from memolith.engine.statements import contradicts, facts, facts_contradict
 from memolith.engine.tenant_settings import TenantSettings
@@ -51,6 +51,8 @@ class ConsolidationPlan(NamedTuple):
     strategy: str
     groups: list[ConsolidationGroup]
     warnings: list[str]
+    forgets_sources: bool = False
+    """Whether what is replaced is forgotten, so that lists and searches show one item only."""
 
 
 class ConsolidationResult(NamedTuple):
@@ -61,10 +63,11 @@ class ConsolidationResult(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """A text that an analyst made of others, and what the caller should know."""
+    """A text that an analyst made of others, what the caller should know, and who made it."""
 
     text: str
     warnings: list[str]
+    method: str
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class Consolidation:
         for group in grouped(texts, pairs, fit):
             if len(group.ids) == 1:
                 continue
-            content, more = self._content(strategy, [texts[id] for id in group.ids])
+            content, more, _ = self._content(strategy, [texts[id] for id in group.ids])
             members = [items[id] for id in group.ids]
             groups.append(ConsolidationGroup(members, group.similarity, content))
             warnings += [warning for warning in more if warning not in warnings]
@@ -154,7 +157,7 @@ class Consolidation:
 
     def _content(self, strategy: str, texts: Sequence[str]) -> Rewritten:
         if strategy == "dedupe":
-            return Rewritten(texts[0], [])
+            return Rewritten(texts[0], [], "copy")
         return self.rewrite(strategy, texts)
 
     def rewrite(self, task: str, texts: Sequence[str]) -> Rewritten:
@@ -166,26 +169,28 @@ class Consolidation:
         builtin = self.insights.analysts[-1]
         changed_a_fact = any(contradicts(answer.value, text) for text in texts)
         if answer.method == builtin.name or not changed_a_fact:
-            return Rewritten(answer.value, answer.warnings)
+            return Rewritten(answer.value, answer.warnings, answer.method)
         warning = f"{answer.method} changed a fact; done by the built-in analyst."
-        return Rewritten(builtin.rewrite(task, texts), [*answer.warnings, warning])
+        rewritten = builtin.rewrite(task, texts)
+        return Rewritten(rewritten, [*answer.warnings, warning], builtin.name)
 
     def carry_out(self, caller: Caller, plan: ConsolidationPlan) -> ConsolidationResult:
         """Do what was planned, all or nothing."""
         result = ConsolidationResult([], [])
         with self.store.writing(caller.tenant) as rows:
             for group in plan.groups:
-                self._carry_out(rows, caller, plan.strategy, group, result)
+                self._carry_out(rows, caller, plan, group, result)
         return result
 
     def _carry_out(
         self,
         rows: Writer,
         caller: Caller,
-        strategy: str,
+        plan: ConsolidationPlan,
         group: ConsolidationGroup,
         result: ConsolidationResult,
     ) -> None:
+        strategy = plan.strategy
         if strategy == "dedupe":
             standing, *sources = group.items
         else:
@@ -207,7 +212,11 @@ class Consolidation:
             if link.seq > last_seq:
                 # A link that was there already stays when the rest is undone.
                 result.events.append(link.seq)
-            event = self.recorder.tell(rows, caller, source.id, "revised", change, now)
+            if plan.forgets_sources:
+                new = NewEvent(source.id, "forgotten", {"kept": standing.id}, now)
+                event = self.recorder.record(rows, caller, new).event
+            else:
+                event = self.recorder.tell(rows, caller, source.id, "revised", change, now)
             result.events.append(event.seq)
         result.ids.append(standing.id)
 
@@ -224,7 +233,7 @@ class Consolidation:
         tags = sorted({tag for item in group.items for tag in item.tags})
         return Draft(
             kind="memory",
-            title=headline(group.content),
+            title=_shared_title(group.items) or headline(group.content),
             blocks=(Block(group.content),),
             tags=tuple(tags[: self.input_rules.limits.tags]),
             attributes=attributes,
@@ -236,6 +245,12 @@ class Consolidation:
 
 def _place(item: Item) -> tuple[str | None, ...]:
     return item.owner, item.audience, item.project, item.namespace
+
+
+def _shared_title(items: Sequence[Item]) -> str:
+    """The title that all items have; empty if they have different ones."""
+    titles = {item.title for item in items}
+    return titles.pop() if len(titles) == 1 else ""
 
 
 def _equal_pairs(items: dict[str, Item], texts: dict[str, str]) -> list[Pair]:

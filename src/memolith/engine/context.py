@@ -51,6 +51,13 @@ class Pack(NamedTuple):
     warnings: tuple[str, ...]
 
 
+class NewestLines(NamedTuple):
+    """A line for each of the items that changed last, and their ids."""
+
+    text: str
+    ids: tuple[str, ...]
+
+
 class ContextBuilder:
     """Makes the text that a prompt is given from memory."""
 
@@ -58,7 +65,7 @@ class ContextBuilder:
         self.store = store
         self.recall = recall
 
-    def newest(self, caller: Caller, budget_tokens: int, chosen: Filter) -> str:
+    def newest(self, caller: Caller, budget_tokens: int, chosen: Filter) -> NewestLines:
         """What changed last in the caller's project, then outside of projects; a line for each."""
         filters = [chosen]
         if caller.project:
@@ -71,7 +78,7 @@ class ContextBuilder:
                     if item.project in (None, caller.project):
                         items[item.id] = item
             texts = rows.passages_of(caller.tenant, items)
-        lines: list[str] = []
+        lines: dict[str, str] = {}
         used = 0
         for id, item in items.items():
             text = " ".join(text_of(texts[id]).split())
@@ -79,17 +86,24 @@ class ContextBuilder:
             used += weigh(line)
             if used > budget_tokens:
                 break
-            lines.append(line)
-        return "\n".join(lines)
+            lines[id] = line
+        return NewestLines("\n".join(lines.values()), tuple(lines))
 
     def pack(
-        self, caller: Caller, text: str, budget_tokens: int, chosen: Filter = Filter()
+        self,
+        caller: Caller,
+        text: str,
+        budget_tokens: int,
+        chosen: Filter = Filter(),
+        *,
+        of_project_only: bool = False,
     ) -> Pack:
         """The best passages that fit, the best first, each under its number.
 
         What was said around the best hits and what is linked to them goes with them. If some of
         the budget is left, messages below the floor follow. Where nothing passes the floor, the
-        pack is empty.
+        pack is empty. With `of_project_only`, nothing of other projects than the caller's goes in;
+        what belongs to no project does.
         """
         if not MIN_BUDGET_TOKENS <= budget_tokens <= MAX_BUDGET_TOKENS:
             raise InvalidInput(
@@ -99,11 +113,20 @@ class ContextBuilder:
         threshold = LOWER_FLOOR * floor
         query = Query(text, chosen, limit=MAX_ITEMS, threshold=threshold, family="core")
         found = self.recall.search(caller, query)
+        if of_project_only:
+            near = [hit for hit in found.hits if hit.item.project in (None, caller.project)]
+            found = found._replace(hits=tuple(near))
         hits = [hit for hit in found.hits if hit.score >= floor]
         draft = PackDraft(budget_tokens)
         if hits:
             neighbours = self._neighbours(caller, hits[:MAX_WITH_NEIGHBOURS], chosen)
             linked = self._linked(caller, query, hits[:MAX_WITH_LINKS])
+            if of_project_only:
+                linked = [
+                    candidate
+                    for candidate in linked
+                    if candidate.item.project in (None, caller.project)
+                ]
             draft.fill([*map(Candidate.of, hits), *neighbours, *linked])
             draft.limit(MAX_GROWTH * draft.used)
             draft.fill(map(Candidate.of, filter(_is_spoken, found.hits)))

@@ -120,6 +120,12 @@ class Conversations:
             page = rows.list_items(caller, chosen, "updated_at", False, NO_LIMIT, counted=False)
         return page.items
 
+    def tokens(self, caller: Caller, items: Sequence[Item]) -> int:
+        """About how many tokens these conversations have together."""
+        with self.store.reading(caller.tenant) as rows:
+            sizes = rows.text_sizes(caller.tenant, [item.id for item in items])
+        return sum(ceil(size.characters / CHARACTERS_PER_TOKEN) for size in sizes.values())
+
     def folder_counts(self, caller: Caller, chosen: Filter) -> list[FolderCount]:
         """How many conversations that pass the filter lie in each folder, by importance."""
         with self.store.reading(caller.tenant) as rows:

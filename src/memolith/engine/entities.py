@@ -16,6 +16,7 @@ from memolith.engine.graph.walking import visible_items
 from memolith.engine.insights import Insights
 from memolith.engine.recall import Recall
 from memolith.engine.recording import Recorder
+from memolith.engine.relation_labels import RELATED
 from memolith.engine.statements import names, sentences
 from memolith.engine.validation import InputRules
 from memolith.engine.visibility import sees_both_ends, visible
@@ -27,7 +28,6 @@ from memolith.ports.store import Reader, Store, Writer
 
 MENTION = "MentionedIn"
 """The type of the link from an entity to a memory that names it."""
-RELATED = "RelatesTo"
 MAX_MEMORIES_PER_ENTITY = 50
 CONFIDENCE_OF_CO_OCCURRENCE = 0.5
 MAX_ENTITIES_PER_TEXT = 1000

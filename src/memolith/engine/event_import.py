@@ -1,10 +1,16 @@
 """Importing lines of JSON: events of an export, or plain texts."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from __future__ import annotations
 
-from memolith.domain.attributes import Json
+import hashlib
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from memolith.domain.attributes import Json, exact
 from memolith.domain.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event
 from memolith.domain.items import Draft, Item
 from memolith.domain.passages import Block
@@ -14,6 +20,10 @@ from memolith.engine.validation import Intake, checked_text, identifier, json_ob
 from memolith.errors import Conflict, InvalidInput, StoreCorrupt, translated
 from memolith.ports.store import Writer
 
+if TYPE_CHECKING:
+    from memolith.domain.callers import Caller
+    from memolith.engine.writing import Writing
+
 EXPORT_FORMAT = 1
 EVENT_TYPES = ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS
 EVENT_NESTING = -5
@@ -21,6 +31,8 @@ EVENT_NESTING = -5
 DRAFT_FIELDS = {"content", "title", "tags", "kind", "project", "namespace", "metadata"}
 """What a line without an event may say."""
 JsonObject = dict[str, Json]
+Brought = Literal["item", "event", "known"]
+"""What came of a line: a new item, an event of an item, or nothing because it was here already."""
 
 
 class Line(NamedTuple):
@@ -74,17 +86,59 @@ def draft_of(record: JsonObject) -> Draft:
 
 
 @dataclass
+class TextImport:
+    """Remembers plain lines; with a source, each of its lines once."""
+
+    rows: Writer
+    caller: Caller
+    intake: Intake
+    writing: Writing
+    source: str | None
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often each line has come."""
+
+    def append(self, record: JsonObject) -> Brought:
+        """Remember the text of a line, unless it is known."""
+        draft = draft_of(record)
+        if self.source is not None:
+            id = self._id(record, self.source)
+            if self.rows.events(self.rows.tenant, id):
+                return "known"
+            draft = replace(draft, id=id)
+        self.writing.remember_in(self.rows, self.caller, draft, self.intake)
+        return "item"
+
+    def _id(self, record: JsonObject, source: str) -> str:
+        """The id that the line has whenever it comes from this source.
+
+        A line that comes twice in one import is two items.
+        """
+        line = json.dumps(record, sort_keys=True)
+        self.counts[line] += 1
+        identity = json.dumps([source, line, self.counts[line]])
+        digest = hashlib.blake2b(identity.encode(), digest_size=16).digest()
+        return str(uuid.UUID(bytes=digest, version=5))
+
+
+@dataclass
 class EventImport:
     """Appends the events of an export to a tenant, as they happened."""
 
     rows: Writer
     intake: Intake
+    skips_known: bool = False
+    """Whether events that are here already are left out, rather than refused."""
     versions: dict[str, int] = field(default_factory=dict)
     """The version that each stream has reached."""
+    present: dict[str, list[Event]] = field(default_factory=dict)
+    """The events that a stream had before the import."""
 
-    def append(self, raw: Json) -> bool:
-        """Append one event; returns whether it made an item."""
-        event = self._checked(raw)
+    def append(self, raw: Json) -> Brought:
+        """Append one event, and tell what came of it."""
+        event = self._parsed(raw)
+        if self.skips_known and self._is_known(event):
+            return "known"
+        event = self._checked(event)
         stamped = self.rows.next_event(
             event.stream, event.version, event.type, event.data, event.actor, event.at, event.key
         )
@@ -94,14 +148,45 @@ class EventImport:
             self._check_item(changes.item, changes)
         self.rows.append(stamped, changes)
         self.versions[event.stream] = event.version
-        return event.type == "remembered"
+        return "item" if event.type == "remembered" else "event"
 
-    def _checked(self, raw: Json) -> Event:
-        """The event that the line holds, if it can follow what is there."""
+    def _is_known(self, event: Event) -> bool:
+        """Whether the event is here already; another one in its place is refused."""
+        stream = event.stream
+        if stream not in self.present:
+            self.present[stream] = self.rows.events(self.rows.tenant, stream)
+            self.versions.setdefault(stream, len(self.present[stream]))
+        if any(present.type == "erased" for present in self.present[stream]):
+            # An old export does not bring back what was erased for good.
+            return True
+        for present in self.present[stream]:
+            if present.version == event.version:
+                if _identity(present) == _identity(self._without_secrets(event)):
+                    return True
+                raise Conflict(
+                    f"{stream[:100]} has another version {event.version} here; import into an "
+                    "empty tenant.",
+                    id=stream,
+                )
+        return False
+
+    def _without_secrets(self, event: Event) -> Event:
+        """The event as an import keeps it; nothing is counted."""
+        intake = Intake(self.intake.limits, self.intake.policy)
+        data = cast(JsonObject, intake.without_secrets(event.data, depth=EVENT_NESTING))
+        return event._replace(at=when("at", event.at), data=data)
+
+    def _parsed(self, raw: Json) -> Event:
+        """The event that the line holds."""
         with translated(TypeError, InvalidInput, "this is not an event of memolith.", "event"):
             event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
         if event.type not in EVENT_TYPES or not isinstance(event.data, dict):
             raise InvalidInput("the event type is unknown, or there is no data.", field="type")
+        identifier(event.stream, "stream")
+        return event
+
+    def _checked(self, event: Event) -> Event:
+        """The event in our forms, if it can follow what is there."""
         checked_text("actor", event.actor)
         checked_text("key", event.key or "")
         stream = identifier(event.stream, "stream")
@@ -114,7 +199,7 @@ class EventImport:
         tenant = self.rows.tenant
         stream = event.stream
         version = self.versions.get(stream, 0)
-        if not version and self.rows.events(tenant, stream):
+        if stream not in self.versions and self.rows.events(tenant, stream):
             raise Conflict(
                 f"{stream[:100]} is here already; import into an empty tenant.", id=stream
             )
@@ -141,7 +226,18 @@ class EventImport:
             )
         )
         checked_text("owner", item.owner)
+        for time in (item.created_at, item.updated_at):
+            if when("created_at", time) != time:
+                raise InvalidInput(
+                    "the times of an item are written like 2026-07-28T12:00:00.000000Z.",
+                    field="created_at",
+                )
         for passage in changes.passages:
             checked_text("text", passage.text)
             when("at", passage.at)
         refuse_unsound(self.rows, changes)
+
+
+def _identity(event: Event) -> tuple[object, ...]:
+    """What tells an event from another one in its place."""
+    return (event.version, event.type, exact(event.data), event.actor, event.at)

@@ -1,8 +1,8 @@
 """History: what happened to an item, what it was at a time, and undo."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self, cast
 
 from memolith.domain.attributes import Json, exact
 from memolith.domain.blocks import block_data, join_blocks
@@ -39,6 +39,8 @@ REVISABLE_FIELDS = (
 TEXT_FIELDS = ("text", "at", "parts", "messages")
 COMPUTED_ATTRIBUTES = ("certainty_score", "certainty_source")
 ATTRIBUTE_PREFIX = "attributes."
+MAX_OFFERED_UNDOS = 20
+"""Of how many of the newest events of an item it is worked out whether they can be undone."""
 FOREVER = "9999"
 """Sorts after every time."""
 
@@ -48,6 +50,18 @@ class Step(NamedTuple):
 
     event: Event
     changes: dict[str, tuple[Json, Json]]
+
+
+class _Phases(NamedTuple):
+    """What an item or link was before and after an event, and what it is now."""
+
+    before: Replay
+    after: Replay
+    now: Replay
+
+    @classmethod
+    def of(cls, states: Sequence[Replay], event: Event) -> Self:
+        return cls(states[event.version - 1], states[event.version], states[-1])
 
 
 class _Inverse(NamedTuple):
@@ -98,6 +112,20 @@ class History:
         events = [event for event in self.events(caller, id) if event.type != "appraised"]
         return events[-1]
 
+    def undoable(self, caller: Caller, id: str) -> list[int]:
+        """The newest events of an item and its links that undo would take back, by number."""
+        with self.store.reading(caller.tenant) as rows:
+            streams = [_events(rows, caller, id)]
+            for stream in rows.link_streams(caller.tenant, id):
+                events = rows.events(caller.tenant, stream)
+                if _may_see(rows, caller, events):
+                    streams.append(events)
+        found: list[int] = []
+        for events in streams:
+            if not _was_erased(events):
+                found += _undoable(caller, events)
+        return sorted(found)
+
     def undo(self, caller: Caller, seq: int) -> Event:
         """Take one event back by a new one; refused where later events changed the same."""
         tenant = caller.tenant
@@ -109,7 +137,7 @@ class History:
             if event is None or not _may_undo(rows, caller, events, event):
                 # Others learn nothing about whose event it is.
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
-            inverse = _inverse(events, event)
+            inverse = _inverse(event, _Phases.of(_states(events), event))
             if inverse.type == "linked":
                 present = rows.link_between(
                     tenant,
@@ -173,6 +201,22 @@ def _may_undo(rows: Reader, caller: Caller, events: list[Event], event: Event) -
         return False
     before = _state_at(events, event.version - 1).row
     return not isinstance(before, Item) or before.admits(caller)
+
+
+def _undoable(caller: Caller, events: list[Event]) -> list[int]:
+    """Those of the newest events of a stream that can be taken back."""
+    states = _states(events)
+    found = []
+    for event in events[-MAX_OFFERED_UNDOS:]:
+        phases = _Phases.of(states, event)
+        if isinstance(phases.before.row, Item) and not phases.before.row.admits(caller):
+            continue
+        try:
+            _inverse(event, phases)
+        except NotUndoable:
+            continue
+        found.append(event.seq)
+    return found
 
 
 def _steps(caller: Caller, events: list[Event]) -> list[Step]:
@@ -246,11 +290,19 @@ def _text_fields(item: Item, blocks: list[Block]) -> dict[str, Json]:
     return {"parts": blocks_data}
 
 
-def _inverse(events: list[Event], event: Event) -> _Inverse:
+def _states(events: Sequence[Event]) -> list[Replay]:
+    """What the events have left: before the first one, and after each."""
+    state = Replay()
+    states = [replace(state)]
+    for event in events:
+        state.apply(event)
+        states.append(replace(state))
+    return states
+
+
+def _inverse(event: Event, phases: _Phases) -> _Inverse:
     """The event that takes this one back, if what it did is still there."""
-    before = _state_at(events, event.version - 1)
-    after = _state_at(events, event.version)
-    now = _state_at(events, events[-1].version)
+    before, after, now = phases
     if event.type in INVERSE_TYPES:
         _require(_is_there(now) == _is_there(after), event)
         return _inverse_of_presence(event, before, after)

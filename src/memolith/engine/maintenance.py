@@ -11,7 +11,7 @@ from memolith.domain.events import Changes, Event
 from memolith.domain.fold import Replay
 from memolith.domain.items import Item
 from memolith.domain.links import Link
-from memolith.engine.event_import import EXPORT_FORMAT, EventImport, draft_of, read_lines
+from memolith.engine.event_import import EXPORT_FORMAT, EventImport, TextImport, read_lines
 from memolith.engine.progress import Progress, no_progress
 from memolith.engine.recall import Recall
 from memolith.engine.validation import InputRules
@@ -19,6 +19,7 @@ from memolith.engine.verification import differences
 from memolith.engine.writing import Writing
 from memolith.errors import MemolithError
 from memolith.ports.store import Store, Writer
+from memolith.ports.telemetry import Waiting
 
 STREAMS_PER_TRANSACTION = 100
 LEFT_OUT_OF_EXPORTS = (
@@ -43,6 +44,8 @@ class ImportReport(NamedTuple):
     events: int
     items: int
     redactions: dict[str, int]
+    known: int = 0
+    """How many lines were here already and were left out."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,12 @@ class Maintenance:
             "failed": str(outbox.get(("embed", "failed"), 0)),
         }
 
+    def waiting_embeddings(self, tenant: str | None = None) -> Waiting:
+        """How many texts of a tenant, or of all, wait for a vector or could not get one."""
+        with self.store.reading(tenant) as rows:
+            outbox = rows.outbox_counts(tenant)
+        return Waiting(outbox.get(("embed", "pending"), 0), outbox.get(("embed", "failed"), 0))
+
     def event_count(self, tenant: str) -> int:
         """How many events the log of a tenant has."""
         with self.store.reading(tenant) as rows:
@@ -89,6 +98,16 @@ class Maintenance:
             for (_, state), count in rows.outbox_counts(tenant).items():
                 counts[state] += count
         return counts
+
+    def failures(self, tenant: str) -> list[str]:
+        """Why derived work of a tenant was given up, the newest first."""
+        with self.store.reading(tenant) as rows:
+            prefix = f"{tenant}/"
+            return [
+                error.removeprefix(prefix)
+                for error in rows.outbox_errors()
+                if error.startswith(prefix)
+            ]
 
     def state(self) -> StoreState:
         """What the store holds, over all tenants."""
@@ -155,29 +174,41 @@ class Maintenance:
                 yield _json_line({"event": _exported(event)})
 
     def import_(
-        self, caller: Caller, lines: Iterable[str], progress: Progress = no_progress
+        self,
+        caller: Caller,
+        lines: Iterable[str],
+        progress: Progress = no_progress,
+        source: str | None = None,
     ) -> ImportReport:
-        """Bring in an export, or plain lines with `content`, wholly or not at all."""
+        """Bring in an export, or plain lines with `content`, wholly or not at all.
+
+        With a source, what an earlier import of the same content from there brought is left out,
+        and so are events of an export that are here already. Without one, events that are here
+        are refused.
+        """
         # Read first: somebody who waits for their input must not keep others from writing.
         records = read_lines(lines)
         intake = self.input_rules.intake()
-        items = 0
+        new_items = 0
+        known = 0
         with self.store.writing(caller.tenant) as rows:
-            events = EventImport(rows, intake)
+            events = EventImport(rows, intake, skips_known=source is not None)
+            texts = TextImport(rows, caller, intake, self.writing, source)
             for done, (number, record) in enumerate(records, start=1):
                 try:
                     if "event" not in record:
-                        self.writing.remember_in(rows, caller, draft_of(record), intake)
-                        items += 1
-                    elif events.append(record["event"]):
-                        items += 1
+                        brought = texts.append(record)
+                    else:
+                        brought = events.append(record["event"])
                 except MemolithError as error:
                     error.message = f"Line {number}: {error.message}"
                     error.value = number
                     error.args = (error.message,)
                     raise
+                new_items += brought == "item"
+                known += brought == "known"
                 progress(done, len(records))
-        return ImportReport(len(records), items, dict(intake.redactions))
+        return ImportReport(len(records) - known, new_items, dict(intake.redactions), known)
 
 
 def _rebuild_stream(rows: Writer, tenant: str, stream: str) -> int:

@@ -5,12 +5,17 @@ question speak of the same thing more surely than any two texts, so less is aske
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from memolith.domain.passages import PassageRef
-from memolith.engine.change import MAX_COMPARED_CHARACTERS, announces_change, compare
+from memolith.engine.change import (
+    MAX_COMPARED_CHARACTERS,
+    announces_change,
+    compare,
+    has_other_value,
+)
 
 MAX_COMPARED_HITS = 8
 """So many of the best hits are compared."""
@@ -36,26 +41,54 @@ class DatedText(NamedTuple):
     text: str
 
 
+class TermSets(NamedTuple):
+    """The words of a question and of two hits."""
+
+    asked: frozenset[str]
+    older: frozenset[str]
+    newer: frozenset[str]
+
+    @property
+    def speak_of_the_same(self) -> bool:
+        """Whether the two hits share enough words."""
+        shared = len(self.older & self.newer)
+        fewer = min(len(self.older), len(self.newer))
+        return shared >= MIN_SHARED_TERMS and shared >= MIN_SHARED_SHARE * fewer
+
+    @property
+    def answer_the_same(self) -> bool:
+        """Whether the newer hit has all that the question and the older one have in common.
+
+        The price of bowls is no news about that of mugs, though all other words are the same.
+        """
+        return self.asked & self.older <= self.newer
+
+
 def changed_by_newer(
-    hits: Sequence[DatedText], terms_of: Callable[[str], Sequence[str]]
+    asked: Collection[str],
+    hits: Sequence[DatedText],
+    terms_of: Callable[[str], Sequence[str]],
 ) -> dict[PassageRef, PassageRef]:
-    """The hits that a newer one of the list changes, each with the newest that does."""
+    """The hits that a newer one of the list changes, each with the newest that does.
+
+    `asked` has the words of the question.
+    """
     by_age = sorted(hits[:MAX_COMPARED_HITS], key=lambda hit: (hit.at, hit.ref))
+    by_age = [hit for hit in by_age if len(hit.text) <= MAX_COMPARED_CHARACTERS]
+    terms = {hit.ref: frozenset(terms_of(hit.text)) for hit in by_age}
     changed = {}
     for older, newer in combinations(by_age, 2):
-        if older.at < newer.at and _changes(newer.text, older.text, terms_of):
+        sets = TermSets(frozenset(asked), terms[older.ref], terms[newer.ref])
+        if older.at < newer.at and _changes(newer.text, older.text, sets):
             changed[older.ref] = newer.ref
     return changed
 
 
-def _changes(newer: str, older: str, terms_of: Callable[[str], Sequence[str]]) -> bool:
-    if max(len(newer), len(older)) > MAX_COMPARED_CHARACTERS:
-        return False
-    ours = set(terms_of(older))
-    theirs = set(terms_of(newer))
-    shared = len(ours & theirs)
-    if shared < MIN_SHARED_TERMS or shared < MIN_SHARED_SHARE * min(len(ours), len(theirs)):
+def _changes(newer: str, older: str, terms: TermSets) -> bool:
+    if not terms.speak_of_the_same:
         return False
     if announces_change(newer) or _NOW.search(newer):
         return True
-    return compare(older, newer, SURE).kind == "conflict"
+    if compare(older, newer, SURE).kind == "conflict":
+        return True
+    return terms.answer_the_same and has_other_value(older, newer)

@@ -96,6 +96,11 @@ class Reading:
         with self.store.reading(caller.tenant) as rows:
             return rows.list_items(caller, checked(chosen), sort, descending, limit, offset)
 
+    def beginnings(self, caller: Caller, ids: Sequence[str], characters: int) -> dict[str, str]:
+        """How the texts of items begin that the caller has listed."""
+        with self.store.reading(caller.tenant) as rows:
+            return rows.beginnings(caller.tenant, ids, characters)
+
     def list_all(self, caller: Caller, chosen: Filter) -> tuple[Item, ...]:
         """Every item that passes the filter, the newest first."""
         with self.store.reading(caller.tenant) as rows:

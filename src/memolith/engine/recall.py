@@ -1,5 +1,6 @@
 """Recall: finding what was remembered, by words, by meaning, or both."""
 
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -8,10 +9,12 @@ from typing import NamedTuple, TypeVar
 from memolith.domain.blocks import text_of
 from memolith.domain.callers import Caller
 from memolith.domain.items import Item, Similar
-from memolith.domain.queries import Filter, Found, Query
+from memolith.domain.queries import Filter, Found, Hit, Query
+from memolith.engine.funnel import Funnel
 from memolith.engine.matching import checked
 from memolith.engine.search import QueryVector, Search, check_query
 from memolith.engine.statements import contradicts, same
+from memolith.engine.telemetry import step
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 from memolith.ports.ranker import Judge, Lexicon, Ranker
 from memolith.ports.store import Reader, Store
@@ -40,6 +43,16 @@ class Pair(NamedTuple):
     similarity: float
 
 
+class Alike(NamedTuple):
+    """An item on the same matter as a text."""
+
+    item: Item
+    similarity: float
+    exact: bool
+    """Whether it says the same in the same words."""
+    contradicts: bool
+
+
 class Pairs(NamedTuple):
     """Pairs of similar items, and what the caller should know."""
 
@@ -52,6 +65,35 @@ class ModelState(NamedTuple):
 
     state: str
     model: str
+
+
+class Explained(NamedTuple):
+    """What a search found, and how it came to that."""
+
+    found: Found
+    funnel: Funnel
+    below: tuple[Hit, ...]
+    """The best of what was left out because its score is below the floor."""
+    visible: int
+    """How many items the caller sees."""
+    fitting: int
+    """How many of them the filter keeps."""
+    floor: float
+
+
+class _Answer(NamedTuple):
+    """What a search found, and the best that it left out."""
+
+    found: Found
+    below: tuple[Hit, ...]
+    floor: float
+
+
+class Embedded(NamedTuple):
+    """A text as a vector, and the model that made it."""
+
+    model: str
+    vector: tuple[float, ...]
 
 
 class SearchSettings(NamedTuple):
@@ -94,12 +136,34 @@ class Recall:
 
     def search(self, caller: Caller, query: Query) -> Found:
         """One page of the passages that the query finds."""
+        return self._search(caller, query, Funnel()).found
+
+    def explain(self, caller: Caller, query: Query, below: int) -> Explained:
+        """The same page, with how the search came to it and the best that it left out."""
+        funnel = Funnel()
+        answer = self._search(caller, query, funnel, below)
+        everything = Filter(forgotten=query.filter.forgotten)
+        with self.store.reading(caller.tenant) as rows:
+            visible = rows.list_items(caller, everything, limit=1).total
+            fitting = visible
+            if query.filter != everything:
+                fitting = rows.list_items(caller, checked(query.filter), limit=1).total
+        return Explained(answer.found, funnel, answer.below, visible, fitting, answer.floor)
+
+    def _search(self, caller: Caller, query: Query, funnel: Funnel, below: int = 0) -> _Answer:
+        with step("search", mode=query.mode) as span:
+            answer = self._find(caller, query, funnel, below)
+            span.note("scored", funnel.scored)
+            span.note("hits", len(answer.found.hits))
+        return answer
+
+    def _find(self, caller: Caller, query: Query, funnel: Funnel, below: int) -> _Answer:
         query = self._completed(check_query(query))
         warnings: list[str] = []
 
-        def run(rows: Reader, meaning: Meaning | None) -> Found:
+        def run(rows: Reader, meaning: Meaning | None) -> _Answer:
             judge = self._judge(warnings) if query.deep else None
-            search = Search(rows, caller, query, self.lexicon, self.ranker, judge)
+            search = Search(rows, caller, query, self.lexicon, self.ranker, judge, funnel)
             query_vector = None
             if meaning:
                 text = query.meant or search.text_for_model
@@ -110,7 +174,8 @@ class Recall:
                     "More passages fit than were compared; the total counts the best of them."
                 )
             page = results.ranked[query.offset : query.offset + query.limit]
-            return Found(search.hits(page), len(results.ranked), tuple(warnings))
+            found = Found(search.hits(page), len(results.ranked), tuple(warnings))
+            return _Answer(found, search.hits(funnel.below[:below]), query.threshold or 0.0)
 
         if query.mode == "text":
             with self.store.reading(caller.tenant) as rows:
@@ -134,11 +199,23 @@ class Recall:
         limit: int = 10,
     ) -> list[Similar]:
         """Items that say nearly the same as the text, without those that contradict it."""
+        candidates = CANDIDATES_PER_SIMILAR_ITEM * limit
+        found = [
+            Similar(other.item.id, other.item.title, other.similarity, other.exact)
+            for other in self.alike(caller, text, threshold, chosen, candidates)
+            if not other.contradicts
+        ]
+        return found[:limit]
+
+    def alike(
+        self, caller: Caller, text: str, threshold: float, chosen: Filter, limit: int
+    ) -> list[Alike]:
+        """Items on the same matter as the text, also those that contradict it."""
         query = Query(
             text[:MAX_COMPARED_CHARACTERS],
             chosen,
             mode="vector",
-            limit=CANDIDATES_PER_SIMILAR_ITEM * limit,
+            limit=limit,
             threshold=threshold,
             alike=True,
             per_item=True,
@@ -149,9 +226,8 @@ class Recall:
         found = []
         for hit in hits:
             other = text_of(passages[hit.item.id])
-            if not contradicts(text, other):
-                found.append(Similar(hit.item.id, hit.item.title, hit.score, same(text, other)))
-        return found[:limit]
+            found.append(Alike(hit.item, hit.score, same(text, other), contradicts(text, other)))
+        return found
 
     def pairs(
         self,
@@ -231,6 +307,17 @@ class Recall:
         warnings.append(f"{reason}; found by words only.")
         return None
 
+    def embed(self, text: str) -> Embedded:
+        """A text as the vector that searches by meaning compare."""
+        meaning = self.meaning()
+        if meaning is None or not meaning.embedder.wait(MODEL_WAIT_S):
+            raise EmbedderDown("The embedding model is switched off here or not ready yet.")
+        vector = meaning.embedder.embed([text])[0]
+        if vector is None:
+            raise InvalidInput("The model understands too little of this text.", field="text")
+        numbers = struct.unpack(f"<{meaning.embedder.dimension}f", vector)
+        return Embedded(meaning.embedder.id, numbers)
+
     def state(self) -> ModelState:
         """How the search by meaning is; asking starts to load the model."""
         try:
@@ -246,7 +333,8 @@ class Recall:
 def _embed(meaning: Meaning, text: str, mode: str, warnings: list[str]) -> QueryVector | None:
     """The query as a vector; None if the model cannot make one."""
     try:
-        vector = meaning.embedder.embed([text])[0]
+        with step("embed", texts=1, model=meaning.embedder.id):
+            vector = meaning.embedder.embed([text])[0]
     except EmbedderDown as error:
         if mode == "vector":
             raise

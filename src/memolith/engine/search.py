@@ -19,12 +19,15 @@ from memolith.domain.passages import (
     passage_ref,
 )
 from memolith.domain.queries import Filter, Hit, Query
+from memolith.engine.funnel import Funnel
 from memolith.engine.history import items_as_of
 from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.newer_hits import MAX_COMPARED_HITS, DatedText, changed_by_newer
+from memolith.engine.telemetry import step
 from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.ranker import (
+    SESSION_REACH,
     Asked,
     Evidence,
     Judge,
@@ -47,11 +50,9 @@ CANDIDATES = (100, 400)
 last ones are still worth returning."""
 MAX_CANDIDATES_PER_SIDE = CANDIDATES[-1]
 LAST_SHARE = 0.25
-"""If half of this last part of a side is worth returning, more of it are looked at."""
+"""If a quarter of this last part of a side is worth returning, more of it are looked at."""
 MAX_WITH_NEIGHBOURS = 40
 """For how many of the best hits the passages before and after are hits, too."""
-SESSION_REACH = 6
-"""How far around a passage what is said counts for its score."""
 MAX_JUDGED = 20
 """How many of the best hits the judge of deep search reads."""
 MAX_PERIODS = 4
@@ -65,6 +66,9 @@ COMMON_TERM_SHARE = 0.02
 COMMON_TERM_PASSAGES = 2000
 """Terms in more passages than this, or than the share above, are too common to choose by."""
 MAX_PAST_PASSAGES_EMBEDDED = 200
+MAX_WAITING_EMBEDDED = 16
+"""How many of the best candidates by words get a vector for this search alone if theirs waits to be
+made. Else whatever resembles the query by meaning would come before them."""
 LOWEST_COSINE = -1.0
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 """Names of speakers that say what they are, and not who."""
@@ -96,14 +100,16 @@ class Search:
         lexicon: Lexicon,
         ranker: Ranker,
         judge: Judge | None = None,
+        funnel: Funnel | None = None,
     ) -> None:
-        """With a judge, it reads the best hits."""
+        """With a judge, it reads the best hits; with a funnel, every step is counted there."""
         self._rows = rows
         self._caller = caller
         self._query = query
         self._lexicon = lexicon
         self._ranker = ranker
         self._judge = judge
+        self._funnel = funnel or Funnel()
         self._threshold = query.threshold or 0.0
         self._asked = self._question()
         self._query_vector: QueryVector | None = None
@@ -115,8 +121,12 @@ class Search:
         """The cosines that are known."""
         self._compared: set[PassageRef] = set()
         """The passages whose vectors were looked up; some have none."""
+        self._best_by_words: set[PassageRef] = set()
+        """The candidates that are compared by meaning even if their vectors wait to be made."""
         self._superseded: set[str] = set()
         """The items, of those that were read, that a newer one contradicts."""
+        self._sure: PassageRef | None = None
+        """The best hit, if it is most likely right."""
 
     def _question(self) -> Asked:
         query = self._query
@@ -135,7 +145,16 @@ class Search:
             entities=tuple(frozenset(lexicon.terms(name)) for name in query.entities),
             phrases=tuple(phrase for phrase in phrases if phrase),
             name_terms=frozenset(lexicon.terms(names)),
+            date_terms=self._date_terms(terms),
         )
+
+    def _date_terms(self, terms: Sequence[str]) -> frozenset[str]:
+        """The terms of the days and months that the query names; none if it has no others."""
+        text = self._ranker.without_dates(self._query.text)
+        if text == self._query.text:
+            return frozenset()
+        others = set(self._lexicon.query_terms(text)) & set(terms)
+        return frozenset(terms) - others if others else frozenset()
 
     def _named_speakers(self) -> tuple[NamedSpeaker, ...]:
         """The speakers that the query names, of those whose words the caller may see."""
@@ -150,10 +169,14 @@ class Search:
 
     @property
     def text_for_model(self) -> str:
-        """The query without the names of speakers, which stand in every message of theirs."""
+        """The query without the names of speakers, which stand in every message of theirs.
+
+        Nor does it have dates: to the model, all days of a month are nearly the same.
+        """
         text = self._query.text
         if self._query.verbatim or self._query.alike:
             return text
+        text = self._ranker.without_dates(text)
         words = {
             word
             for speaker in self._asked.named
@@ -169,6 +192,7 @@ class Search:
         if self._query.alike:
             return self._run_alike()
         scores, is_cut = self._candidate_scores()
+        self._funnel.scored = len(scores)
         if self._query.as_of is None:
             self._score_changed(scores)
             ranked = _in_order(scores.values())
@@ -176,6 +200,9 @@ class Search:
             ranked = self._as_of(_in_order(scores.values()), self._query.as_of)
         if self._judge is not None:
             ranked = self._judged(ranked, self._judge)
+        if self._ranker.is_sure(ranked):
+            # Of all that was scored, so that neither a page nor a threshold decides.
+            self._sure = ranked[0].ref
         return Results(self._selected(ranked), is_cut)
 
     def _run_alike(self) -> Results:
@@ -200,16 +227,22 @@ class Search:
         More and more candidates are looked at until those at the end are not worth returning. So
         the list is the same for every page of it.
         """
-        by_words = self._find_by_words() if self._mode != "vector" else []
+        by_words: list[Candidate] = []
+        if self._mode != "vector":
+            with step("search.by_words"):
+                by_words = self._find_by_words()
+        self._best_by_words = {ref for ref, _ in by_words[:MAX_WAITING_EMBEDDED]}
         scores: dict[PassageRef, Ranked] = {}
         by_meaning: list[Candidate] = []
         for size in CANDIDATES:
             if self._query_vector is not None and len(by_meaning) < size:
                 by_meaning = self._find_by_meaning(self._query_vector, size)
             sides = [[ref for ref, _ in side[:size]] for side in (by_words, by_meaning)]
+            self._funnel.by_words, self._funnel.by_meaning = map(len, sides)
             self._score({ref for side in sides for ref in side} - scores.keys(), scores)
             if size == CANDIDATES[0] and self._query_vector is not None:
                 by_date = {ref for ref, _ in self._find_by_date(self._query_vector)}
+                self._funnel.by_date = len(by_date)
                 self._score(by_date - scores.keys(), scores)
             full = [side for side in sides if len(side) == size]
             if not any(self._ends_well(side, scores) for side in full):
@@ -237,15 +270,17 @@ class Search:
         # Whatever the threshold, the same candidates are looked at, so that it only cuts the list.
         floor = self._ranker.floor
         good = sum(ref in scores and scores[ref].score >= floor for ref in last)
-        return 2 * good >= len(last)
+        return 4 * good >= len(last)
 
     def _score(self, refs: Collection[PassageRef], scores: dict[PassageRef, Ranked]) -> None:
         """Read candidates and what stands around them, and score them."""
-        self._read(refs)
-        present = [ref for ref in sorted(refs) if ref in self._evidence]
-        self._read(self._neighbours(present))
-        self._compare({ref for one in present for ref in self._session_of(one)})
-        ranked = self._ranker.rank(self._asked, self._mode, present, self._surroundings())
+        with step("search.read", passages=len(refs)):
+            self._read(refs)
+            present = [ref for ref in sorted(refs) if ref in self._evidence]
+            self._read(self._neighbours(present))
+            self._compare({ref for one in present for ref in self._session_of(one)})
+        with step("search.rank", passages=len(present)):
+            ranked = self._ranker.rank(self._asked, self._mode, present, self._surroundings())
         scores.update((hit.ref, hit) for hit in ranked)
 
     def _surroundings(self) -> Surroundings:
@@ -284,6 +319,7 @@ class Search:
             for ref in around & self._evidence.keys()
             if passage_matches(self._evidence[ref][1], chosen)
         }
+        self._funnel.neighbours = len(fitting)
         self._score(fitting, scores)
 
     def _score_changed(self, scores: dict[PassageRef, Ranked]) -> None:
@@ -308,9 +344,13 @@ class Search:
             for hit in _in_order(scores.values())[: 2 * MAX_COMPARED_HITS]
             if hit.score >= self._ranker.floor and self._is_alone(hit.ref)
         ]
-        changed = changed_by_newer(best, self._lexicon.query_terms)
+        changed = changed_by_newer(self._asked.terms, best, self._lexicon.query_terms)
+        items = {scores[ref].passage.item for ref in changed}
+        # What the older ones would be worth; some are marked since they were replaced.
+        self._superseded -= items
+        self._score(changed.keys(), scores)
         before = {ref: scores[ref].score for ref in changed}
-        self._superseded.update(scores[ref].passage.item for ref in changed)
+        self._superseded |= items
         self._score(changed.keys(), scores)
         changes: dict[PassageRef, Ranked] = {}
         for older, newer in changed.items():
@@ -332,14 +372,15 @@ class Search:
         min_cosine: float = LOWEST_COSINE,
         chosen: Filter | None = None,
     ) -> list[Candidate]:
-        found = query_vector.meaning.vectors.nearest(
-            self._rows,
-            self._caller,
-            chosen or self._query.filter,
-            query_vector.vector,
-            limit,
-            min_cosine,
-        )
+        with step("search.by_meaning", limit=limit):
+            found = query_vector.meaning.vectors.nearest(
+                self._rows,
+                self._caller,
+                chosen or self._query.filter,
+                query_vector.vector,
+                limit,
+                min_cosine,
+            )
         self._cosines.update(found)
         return found
 
@@ -415,8 +456,11 @@ class Search:
         self._compare(found.keys())
         ids = {item.id for item, _ in found.values()}
         self._superseded.update(self._rows.superseded(self._caller.tenant, ids))
-        for ref, (item, passage) in found.items():
+        for ref, (item, _) in found.items():
             self._items[item_row_of(ref)] = item
+        waiting = found.keys() & (self._best_by_words - self._cosines.keys())
+        self._embed({ref: found[ref][1] for ref in sorted(waiting)})
+        for ref, (item, passage) in found.items():
             self._take(ref, item, passage)
 
     def _compare(self, refs: Iterable[int]) -> None:
@@ -439,7 +483,9 @@ class Search:
     def _judged(self, ranked: list[Ranked], judge: Judge) -> list[Ranked]:
         """The best hits as the judge sees them; no other one may come before them."""
         best = ranked[:MAX_JUDGED]
-        verdicts = judge.judge(self._query.text, [self._text_for_judge(hit) for hit in best])
+        self._funnel.judged = len(best)
+        with step("search.judge", passages=len(best)):
+            verdicts = judge.judge(self._query.text, [self._text_for_judge(hit) for hit in best])
         read = []
         for hit, verdict in zip(best, verdicts, strict=True):
             score = self._ranker.deepened(hit.score, verdict)
@@ -458,8 +504,12 @@ class Search:
         """The hits that are worth returning, and one for each item or block where asked."""
         query = self._query
         hits = [hit for hit in ranked if hit.score >= self._threshold]
+        self._funnel.below = [hit for hit in ranked if hit.score < self._threshold]
         if query.needs_phrases and self._asked.phrases:
-            hits = [hit for hit in hits if hit.reasons.get("quoted words") == 1.0]
+            with_phrases = [hit for hit in hits if hit.reasons.get("quoted words") == 1.0]
+            self._funnel.unquoted = len(hits) - len(with_phrases)
+            hits = with_phrases
+        self._funnel.ranked = len(hits)
         if query.per_block:
             first_of_block: dict[tuple[int, int], Ranked] = {}
             for hit in hits:
@@ -477,7 +527,7 @@ class Search:
         changed = set(self._rows.streams(self._caller.tenant, at))
         unchanged_hits = [hit for hit in ranked if hit.passage.item not in changed]
         past = self._past_passages(changed, at)
-        self._embed_past(past)
+        self._embed(dict(islice(past.items(), MAX_PAST_PASSAGES_EMBEDDED)))
         for ref, passage in past.items():
             self._take(ref, self._items[item_row_of(ref)], passage)
         past_hits = self._ranker.rank(self._asked, self._mode, past.keys(), self._surroundings())
@@ -497,12 +547,12 @@ class Search:
                     found[passage_ref(row, passage.ordinal)] = passage
         return found
 
-    def _embed_past(self, passages: dict[PassageRef, Passage]) -> None:
-        """Make the vectors of past passages, which are stored nowhere; only of the first ones."""
-        if self._query_vector is None:
+    def _embed(self, passages: Mapping[PassageRef, Passage]) -> None:
+        """Compare passages with the query whose vectors are stored nowhere."""
+        if self._query_vector is None or not passages:
             return
         texts = {}
-        for ref, passage in islice(passages.items(), MAX_PAST_PASSAGES_EMBEDDED):
+        for ref, passage in passages.items():
             title = self._items[item_row_of(ref)].title
             texts[ref] = embedded(title, passage.speaker, passage.text)
         vectors = self._query_vector.meaning.embedder.embed(list(texts.values()))
@@ -524,7 +574,7 @@ class Search:
                     item=self._items[item_row_of(hit.ref)],
                     passage=hit.passage,
                     score=hit.score,
-                    strength=self._ranker.strength(hit.score),
+                    strength=self._ranker.strength(hit.score, hit.ref == self._sure),
                     reasons=reasons,
                     around=tuple(self._evidence[ref][1] for ref in shown),
                 )

@@ -215,6 +215,13 @@ def near_copies(rows: Reader, caller: Caller, kind: str, text: str) -> tuple[Sim
     return tuple(copies)
 
 
+def likeness(first: str, second: str) -> float:
+    """How much two texts have in common by their words: 1 if these are the same."""
+    if same(first, second):
+        return 1.0
+    return round(shared_share(shingles(gist(first)), shingles(gist(second))), 3)
+
+
 def gist(text: str) -> str:
     """A text of bounded length that begins and ends as the given one."""
     if len(text) <= MAX_COMPARED_CHARACTERS:

@@ -75,6 +75,13 @@ class Note(NamedTuple):
             other.project,
         )
 
+    def may_be_meant_by(self, newer: Note) -> bool:
+        """Whether a newer text that only announces a change can mean this one.
+
+        The title of a concept says what it is about, so another title is another subject.
+        """
+        return self.kind != "concept" or self.title.casefold() == newer.title.casefold()
+
     @classmethod
     def of(cls, item: Item, passage: Passage) -> Note:
         return cls(
@@ -280,7 +287,8 @@ def _new_note(caller: Caller, draft: Draft) -> Note:
 
 def _compared(note: Note, other: Note, cosine: float, is_nearest: bool) -> Change:
     older, newer = sorted((note, other), key=_age)
-    verdict = compare(older.statement, newer.statement, cosine, is_nearest)
+    is_meant = is_nearest and older.may_be_meant_by(newer)
+    verdict = compare(older.statement, newer.statement, cosine, is_meant)
     return Change(older, newer, cosine, verdict)
 
 
@@ -311,6 +319,7 @@ def _write_marks(store: Store, tenant: str, changes: Sequence[Change]) -> None:
     ids = {note.id for change in changes for note in (change.older, change.newer)}
     with store.writing(tenant) as rows:
         texts = {note.id: note.text for note in _short_notes(rows, tenant, sorted(ids))}
-        for older, newer, _, _ in changes:
+        for older, newer, cosine, verdict in changes:
             if texts.get(older.id) == older.text and texts.get(newer.id) == newer.text:
-                rows.put_superseded(older.id, newer.id, newer.at)
+                similarity = round(cosine, 4)
+                rows.put_superseded(older.id, newer.id, newer.at, similarity, verdict.in_words)

@@ -1,5 +1,6 @@
 """Copying a tenant from one store to another, and comparing both."""
 
+from collections.abc import Iterator
 from itertools import chain, zip_longest
 
 from memolith.domain.attributes import exact
@@ -10,6 +11,7 @@ from memolith.domain.links import Link
 from memolith.engine.progress import Progress, no_progress
 from memolith.errors import Conflict
 from memolith.ports.store import Reader, Store
+from memolith.ports.usage import ClientCalls, ItemRead
 
 EVENTS_PER_WRITE = 500
 
@@ -59,7 +61,7 @@ def changes_of(rows: Reader, event: Event) -> Changes:
 
 
 def carry_rest(source: Store, target: Store, tenant: str) -> None:
-    """Copy what is no event: settings, the vault, kept answers, and how often items were read.
+    """Copy what is no event: settings, the vault, kept answers, and who has read and called.
 
     Doing it twice changes nothing.
     """
@@ -68,6 +70,8 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
         accesses = rows.accesses(tenant, ids)
         records = rows.records(tenant)
         answers = rows.answers(tenant)
+        reads = rows.all_item_reads(tenant)
+        calls = rows.client_calls(tenant)
     with target.writing(tenant) as rows:
         for name, value in records.items():
             rows.put_record(tenant, name, value)
@@ -80,6 +84,30 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
             if count > present_count:
                 missing[id] = (count - present_count, last)
         rows.add_accesses(missing)
+        rows.add_item_reads(_missing_reads(reads, rows.all_item_reads(tenant)))
+        rows.add_client_calls(_missing_calls(calls, rows.client_calls(tenant)))
+
+
+def _missing_reads(reads: list[ItemRead], present: list[ItemRead]) -> Iterator[ItemRead]:
+    """What has to be added to the present reads to get those of the source."""
+    counts = {(read.item, read.reader, read.tool): read.times for read in present}
+    for read in reads:
+        missing = read.times - counts.get((read.item, read.reader, read.tool), 0)
+        if missing > 0:
+            yield read._replace(times=missing)
+
+
+def _missing_calls(calls: list[ClientCalls], present: list[ClientCalls]) -> Iterator[ClientCalls]:
+    """What has to be added to the present calls to get those of the source."""
+    counts = {(call.key, call.program, call.caller): call for call in present}
+    for call in calls:
+        before = counts.get((call.key, call.program, call.caller))
+        if before is None:
+            yield call
+        elif call.calls > before.calls:
+            yield call._replace(
+                calls=call.calls - before.calls, errors=max(0, call.errors - before.errors)
+            )
 
 
 def unequal(source: Store, target: Store, tenant: str) -> list[str]:

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import Literal, TypeVar
 
+from memolith.engine.telemetry import timed
 from memolith.errors import MemolithError
 from memolith.ports.store import Reader, Store, Writer
+
+Rows = TypeVar("Rows", bound=Reader)
 
 
 class _Open:
@@ -26,6 +29,7 @@ class _Open:
         self.writer: Writer | None = None
         self.tenant: str | None = None
         self.after_commit: list[Callable[[], None]] = []
+        self.if_taken_back: list[Callable[[], None]] = []
 
     def joins(self, tenant: str | None) -> bool:
         """Whether what is open serves this tenant."""
@@ -35,11 +39,20 @@ class _Open:
         """Do what was put off until the commit; what fails now cannot undo the write."""
         actions = self.after_commit
         self.after_commit = []
+        self.if_taken_back = []
         for action in actions:
             try:
                 action()
             except MemolithError as error:
                 report(error)
+
+    def run_if_taken_back(self) -> None:
+        """Release what was held for a write that is not there after all."""
+        actions = self.if_taken_back
+        self.after_commit = []
+        self.if_taken_back = []
+        for action in actions:
+            action()
 
 
 class CallTransaction:
@@ -76,12 +89,18 @@ class CallTransaction:
 
     def commit(self) -> None:
         """Make everything durable."""
-        self._end(None)
+        try:
+            self._end(None)
+        except BaseException:
+            self.open.run_if_taken_back()
+            raise
 
     def roll_back(self, error: BaseException) -> None:
         """Take everything back. The next write of the call, if there is one, begins anew."""
-        self.open.after_commit.clear()
-        self._end(error)
+        try:
+            self._end(error)
+        finally:
+            self.open.run_if_taken_back()
 
     def _end(self, error: BaseException | None) -> None:
         block = self._block
@@ -136,7 +155,10 @@ class Transactions:
                 return
         if current is not None and (current.writer or current.reader):
             raise RuntimeError("a read of another tenant inside of a transaction")
-        with self._store.reading(tenant) as rows, self._opened(current, "reader", rows, tenant):
+        with (
+            self._begun("store.read", self._store.reading(tenant)) as rows,
+            self._opened(current, "reader", rows, tenant),
+        ):
             yield rows
 
     @contextmanager
@@ -158,7 +180,8 @@ class Transactions:
     def _first_write(
         self, call: CallTransaction, tenant: str | None, wait_s: float | None
     ) -> Iterator[Writer]:
-        writer = call.begin(self._store.writing(tenant, wait_s), tenant)
+        block = self._begun("store.write", self._store.writing(tenant, wait_s))
+        writer = call.begin(block, tenant)
         try:
             yield writer
         except BaseException as error:
@@ -168,12 +191,21 @@ class Transactions:
 
     def _single_write(self, tenant: str | None, wait_s: float | None) -> Iterator[Writer]:
         opened = _Open()
-        with (
-            self._store.writing(tenant, wait_s) as rows,
-            self._opened(opened, "writer", rows, tenant),
-        ):
-            yield rows
+        try:
+            with (
+                self._begun("store.write", self._store.writing(tenant, wait_s)) as rows,
+                self._opened(opened, "writer", rows, tenant),
+            ):
+                yield rows
+        except BaseException:
+            opened.run_if_taken_back()
+            raise
         opened.run_after_commit(self._report)
+
+    def _begun(
+        self, step: str, block: AbstractContextManager[Rows]
+    ) -> AbstractContextManager[Rows]:
+        return timed(step, block, **{"db.system.name": self.name})
 
     @contextmanager
     def _opened(
@@ -195,11 +227,18 @@ class Transactions:
             opened.tenant = None
             self._current.reset(token)
 
-    def after_commit(self, action: Callable[[], None]) -> None:
-        """Do this when what was written is durable: at once, if no transaction is open."""
+    def after_commit(
+        self, action: Callable[[], None], if_taken_back: Callable[[], None] | None = None
+    ) -> None:
+        """Do this when what was written is durable: at once, if no transaction is open.
+
+        `if_taken_back` is done instead when the transaction fails.
+        """
         current = self._current.get()
         if current is not None and current.writer is not None:
             current.after_commit.append(action)
+            if if_taken_back is not None:
+                current.if_taken_back.append(if_taken_back)
         else:
             action()
 
@@ -208,6 +247,9 @@ class Transactions:
 
     def shred(self) -> bool:
         return self._store.shred()
+
+    def sizes(self) -> dict[str, int]:
+        return self._store.sizes()
 
     def check(self) -> list[str]:
         return self._store.check()

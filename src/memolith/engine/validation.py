@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from types import UnionType
 from typing import NamedTuple, cast
 
 from memolith.domain.attributes import Attributes, Json
@@ -34,6 +35,48 @@ MAX_ID_CHARACTERS = 200
 MAX_FOLDER_CHARACTERS = 500
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": 7 * DAY_S}
 MAX_DURATION_S = 100 * 365 * DAY_S
+
+
+class Form(NamedTuple):
+    """What an attribute must be where it is given."""
+
+    json_type: type | UnionType
+    words: str
+    entry_type: type | None = None
+    """What each entry of a list must be."""
+
+    def admits(self, value: Json) -> bool:
+        if value is None:
+            return True
+        if isinstance(value, bool) or not isinstance(value, self.json_type):
+            return False
+        entries = value if isinstance(value, list) else []
+        return self.entry_type is None or all(
+            isinstance(entry, self.entry_type) for entry in entries
+        )
+
+
+TEXT = Form(str, "text")
+NUMBER = Form(int | float, "a number")
+TEXTS = Form(list, "a list of texts", str)
+OBJECT = Form(dict, "an object")
+OBJECTS = Form(list, "a list of objects", dict)
+ATTRIBUTE_FORMS: dict[str, dict[str, Form]] = {
+    "concept": {
+        "area": TEXT,
+        "topic": TEXT,
+        "subtopic": TEXT,
+        "certainty_score": NUMBER,
+        "certainty_source": TEXT,
+        "reviewed_at": TEXT,
+    },
+    "entity": {"aliases": TEXTS, "properties": OBJECT, "confidence": NUMBER},
+    "prompt": {"description": TEXT, "variables": OBJECTS},
+    "template": {"description": TEXT, "variables": OBJECTS},
+    "project": {"description": TEXT, "members": TEXTS},
+    "topic": {"description": TEXT, "color": TEXT, "icon": TEXT, "parent_topic_id": TEXT},
+}
+"""The attributes that the tools of a kind rely on."""
 
 
 class Limits(NamedTuple):
@@ -70,6 +113,8 @@ class Intake:
         project = self.name("project", draft.project)
         namespace = self.name("namespace", draft.namespace or DEFAULT_NAMESPACE.get(draft.kind))
         id = None if draft.id is None else identifier(draft.id)
+        created_at = None if draft.created_at is None else when("created_at", draft.created_at)
+        updated_at = None if draft.updated_at is None else when("updated_at", draft.updated_at)
         _refuse_missing_text(draft.kind, blocks)
         attributes = _checked_for_kind(draft.kind, attributes)
         return replace(
@@ -83,6 +128,8 @@ class Intake:
             project=project,
             namespace=namespace,
             id=id,
+            created_at=created_at,
+            updated_at=updated_at,
         )
 
     def patch(self, patch: Patch, kind: str) -> Patch:
@@ -254,6 +301,9 @@ def _refuse_missing_text(kind: str, blocks: Sequence[Block]) -> None:
 
 def _checked_for_kind(kind: str, attributes: Attributes) -> Attributes:
     """The attributes, if they are what the kind needs; a folder in its one form."""
+    for name, expected in ATTRIBUTE_FORMS.get(kind, {}).items():
+        if not expected.admits(attributes.get(name)):
+            raise InvalidInput(f"The {name} of a {kind} must be {expected.words}.", field=name)
     if kind != "conversation" or not attributes:
         return attributes
     score = attributes.get("importance_score", MIN_IMPORTANCE)
@@ -284,10 +334,16 @@ def _redact_labelled(label: str, text: str) -> tuple[str, dict[str, int]]:
     return text, {}
 
 
-def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
-    """The JSON object that a text holds; `what` names the text in an error."""
+def parsed_json(text: str | bytes | bytearray, what: str, field: str) -> Json:
+    """The JSON value that a text holds; `what` names the text in an error."""
     with translated((ValueError, RecursionError), InvalidInput, f"{what} is not JSON.", field):
         value: Json = json.loads(text)
+    return value
+
+
+def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
+    """The JSON object that a text holds; `what` names the text in an error."""
+    value = parsed_json(text, what, field)
     if not isinstance(value, dict):
         raise InvalidInput(f"{what} must be a JSON object.", field=field)
     return value

@@ -116,7 +116,7 @@ class Vault:
         return secret
 
     def reveal(self, caller: Caller, id: str) -> str:
-        """The value itself; only for the person at this machine."""
+        """The value itself; that it was shown is told in the log."""
         secret = self.get(caller, id, live=True)
         if not secret.sealed:
             raise NotFound("The value of this key was left out when it was brought here.", id=id)

@@ -17,6 +17,7 @@ from memolith.domain.items import Draft, Item, Patch, Similar, Written
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
+from memolith.engine.duplicates import record_duplicates
 from memolith.engine.kept_answers import blank_answers_about
 from memolith.engine.recording import NewEvent, Recorder
 from memolith.engine.statements import near_copies
@@ -84,11 +85,18 @@ class Writing:
         with self.store.writing(caller.tenant) as rows:
             _check_quota(rows, caller, quota)
             written = self._remember(rows, caller, draft, intake)
+            record_duplicates(rows, written.item.id, [copy.id for copy in copies])
         return written._replace(similar=copies)
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
         return self._remember(rows, caller, intake.draft(draft), intake)
+
+    def remember_checked(
+        self, rows: Writer, caller: Caller, draft: Draft, intake: Intake
+    ) -> Written:
+        """Keep a draft that the intake has checked already, as part of a larger write."""
+        return self._remember(rows, caller, draft, intake)
 
     def learn(self, caller: Caller, drafts: Iterable[Draft]) -> None:
         """Remember all of these at once, unless the tenant has something already."""
@@ -302,6 +310,9 @@ class Writing:
             "attributes": attributes,
             **_text(draft.blocks),
         }
+        if draft.created_at:
+            data["created_at"] = draft.created_at
+            data["updated_at"] = draft.updated_at or draft.created_at
         id = draft.id or new_id()
         return self._change(rows, caller, id, "remembered", data, intake)
 

@@ -58,6 +58,20 @@ class EntityReport(NamedTuple):
     relations: list[FoundRelation]
 
 
+class ChatMessage(NamedTuple):
+    """One message of a chat with a model."""
+
+    role: str
+    content: str
+
+
+class ReplyOptions(NamedTuple):
+    """How a reply is to be made; None leaves it to whoever replies."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+
 class Memory(NamedTuple):
     """A memory as an analyst sees it."""
 
@@ -87,6 +101,14 @@ class Analyst(Protocol):
         The task is `merge`, `summarize`, `structure`, or `context`: what the other texts tell about
         the first one.
         """
+        ...
+
+    def reply(self, messages: Sequence[ChatMessage], options: ReplyOptions) -> str:
+        """Answer the last message of a chat from what the others say."""
+        ...
+
+    def facts(self, messages: Sequence[ChatMessage]) -> list[str]:
+        """What is worth remembering of a talk, each fact as a sentence that stands alone."""
         ...
 
     def entities(self, text: str, familiar_types: Mapping[str, str]) -> EntityReport:

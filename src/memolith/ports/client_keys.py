@@ -17,6 +17,8 @@ class ClientKey(NamedTuple):
     expires_at: str | None = None
     last_used: str | None = None
     revoked: bool = False
+    paused: bool = False
+    """Whether it lets nobody in until it is resumed."""
     projects: tuple[str, ...] = ()
     """The only projects that it lets a client into; empty if it is bound to none."""
 
@@ -32,6 +34,10 @@ class ClientKeys(Protocol):
         """The key with this SHA-256 digest."""
         ...
 
+    def by_id(self, id: str) -> ClientKey | None:
+        """The key with this id."""
+        ...
+
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""
         ...
@@ -40,8 +46,27 @@ class ClientKeys(Protocol):
         """Stop letting a client in; False if there is no such key."""
         ...
 
+    def pause(self, id: str, paused: bool) -> bool:
+        """Keep a client out for a while, or let it in again; False if there is no such key."""
+        ...
+
+    def remove(self, id: str) -> None:
+        """Remove a key that nobody has seen, so that it is not even listed."""
+        ...
+
     def used(self, id: str, at: str) -> None:
         """Note when a key was last used."""
+        ...
+
+    def end_ticket(self, key: ClientKey, nonce: str, ends_s: int, now_s: int) -> bool:
+        """Let a ticket of a key count no more, on every server; False if it did not count before.
+
+        It is remembered until `ends_s`, when it would end by itself.
+        """
+        ...
+
+    def is_ticket_ended(self, key: ClientKey, nonce: str) -> bool:
+        """Whether a ticket of a key was used up or signed out."""
         ...
 
 

@@ -40,6 +40,19 @@ class FolderCount(NamedTuple):
     conversations: int
 
 
+class OpenPair(NamedTuple):
+    """Two items that say the same or contradict each other, by their ids."""
+
+    kind: str
+    """`duplicate` or `contradiction`."""
+    first: str
+    """The older one."""
+    second: str
+    similarity: float | None
+    """Not known for marks that older programs made."""
+    reason: str | None
+
+
 class ItemRows(Protocol):
     """Reads items, their passages, and lists of them."""
 
@@ -71,6 +84,10 @@ class ItemRows(Protocol):
         """How long the texts of these items are; items without text are left out."""
         ...
 
+    def beginnings(self, tenant: str, ids: Collection[str], characters: int) -> dict[str, str]:
+        """How the texts of these items begin; those without text have none."""
+        ...
+
     def list_items(
         self,
         caller: Caller,
@@ -89,6 +106,18 @@ class ItemRows(Protocol):
 
     def count_items_by(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
         """How many items there are per kind, status, namespace, project or tag."""
+        ...
+
+    def count_items_by_day(self, caller: Caller, chosen: Filter, after: int) -> dict[str, int]:
+        """How many items were written on each day, of those with a higher number than this."""
+        ...
+
+    def item_ids_from(self, tenant: str, start: str, limit: int) -> list[str]:
+        """The first ids in their order, from this one on; forgotten items have theirs, too."""
+        ...
+
+    def item_id_before(self, tenant: str, id: str) -> str | None:
+        """The id that comes before this one in their order."""
         ...
 
     def items_titled(self, tenant: str, kind: str, title: str) -> list[Item]:
@@ -132,18 +161,47 @@ class ItemRows(Protocol):
         """
         ...
 
+    def superseding(self, tenant: str, id: str) -> list[str]:
+        """The ids of the items that this one replaced."""
+        ...
+
+    def open_pairs(self, caller: Caller, kind: str, limit: int, offset: int) -> list[OpenPair]:
+        """The pairs that the caller sees and that wait for a decision, the newest first.
+
+        `kind` is `duplicate`, `contradiction`, or empty for both.
+        """
+        ...
+
+    def count_open_pairs(self, caller: Caller, kind: str, most: int) -> int:
+        """How many of them there are; counting ends at `most`."""
+        ...
+
     def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         """How often and when last these items were read."""
         ...
 
 
 class ItemRowsWriter(Protocol):
-    """Counts the reads of items, and marks those that newer ones replace."""
+    """Counts the reads of items, and notes what comparing them has found."""
 
     def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
         """Add to the counts of how often, and when last, items were read."""
         ...
 
-    def put_superseded(self, item: str, successor: str, at: str) -> None:
-        """Mark an item as replaced by a newer one, until the text of either changes."""
+    def put_superseded(
+        self,
+        item: str,
+        successor: str,
+        at: str,
+        similarity: float | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Mark an item as replaced by a newer one, until the text of either changes.
+
+        `similarity` tells how alike they are by meaning, `reason` what differs in words.
+        """
+        ...
+
+    def put_duplicate(self, item: str, original: str, similarity: float) -> None:
+        """Note that an item says the same as an older one, until the text of either changes."""
         ...

@@ -17,6 +17,16 @@ class Step(NamedTuple):
     end_title: str
 
 
+class NodeItem(NamedTuple):
+    """An item, as far as a picture of the graph shows it."""
+
+    id: str
+    kind: str
+    title: str
+    namespace: str | None
+    seq: int
+
+
 class LinkRows(Protocol):
     """Reads links and walks along them."""
 
@@ -34,6 +44,24 @@ class LinkRows(Protocol):
 
     def all_links(self, tenant: str) -> Iterator[Link]:
         """Every link of the tenant, by id."""
+        ...
+
+    def link_ends(
+        self, tenant: str, ids: Collection[str], toward: Direction
+    ) -> set[tuple[str, str, str]]:
+        """The source, the target and the type of the links that leave these items this way."""
+        ...
+
+    def count_links(self, tenant: str, types: Collection[str] = ()) -> dict[str, int]:
+        """How many links each item has, of the types if any are named."""
+        ...
+
+    def count_link_types(self, tenant: str) -> dict[str, int]:
+        """How many links there are of each type."""
+        ...
+
+    def nodes(self, caller: Caller, chosen: Filter) -> list[NodeItem]:
+        """All items that the caller sees and the filter keeps, with or without links."""
         ...
 
     def neighbours(

@@ -7,6 +7,9 @@ from memolith.domain.items import Item
 from memolith.domain.passages import Passage, PassageRef
 from memolith.ports.text_index import Statistics
 
+SESSION_REACH = 6
+"""So many passages before and after belong to what a passage is said in."""
+
 
 class NamedSpeaker(NamedTuple):
     """A speaker whom a question names."""
@@ -34,6 +37,8 @@ class Asked(NamedTuple):
     """What stands between quotes, as terms."""
     name_terms: frozenset[str] = frozenset()
     """The terms of the named speakers' names."""
+    date_terms: frozenset[str] = frozenset()
+    """The terms of the days and months that the question names."""
 
 
 Evidence = tuple[PassageRef, Passage, tuple[str, ...], float | None]
@@ -95,6 +100,10 @@ class Ranker(Protocol):
         """
         ...
 
+    def without_dates(self, text: str) -> str:
+        """Return a question without the days and months that it names."""
+        ...
+
     def quoted_phrases(self, text: str) -> list[str]:
         """Return what stands between quotes."""
         ...
@@ -106,8 +115,12 @@ class Ranker(Protocol):
         """
         ...
 
-    def strength(self, score: float) -> str:
-        """Return what a score is worth in a word: strong, likely or weak."""
+    def is_sure(self, ranked: Sequence[Ranked]) -> bool:
+        """Whether the first of ranked hits is most likely right: good, and ahead of the others."""
+        ...
+
+    def strength(self, score: float, is_sure: bool) -> str:
+        """Return what a hit is worth in a word: strong, likely or weak."""
         ...
 
     def deepened(self, score: float, verdict: float) -> float:

@@ -11,11 +11,21 @@ from memolith.ports.links import LinkRows
 from memolith.ports.outbox import Outbox, OutboxWriter
 from memolith.ports.records import Records, RecordsWriter
 from memolith.ports.text_index import TextIndex
+from memolith.ports.usage import UsageRows, UsageRowsWriter
 from memolith.ports.vector_rows import VectorRows, VectorRowsWriter
 
 
 class Reader(
-    EventLog, ItemRows, LinkRows, TextIndex, VectorRows, Outbox, Records, Answers, Protocol
+    EventLog,
+    ItemRows,
+    LinkRows,
+    TextIndex,
+    VectorRows,
+    Outbox,
+    Records,
+    Answers,
+    UsageRows,
+    Protocol,
 ):
     """Reads that all see the same moment."""
 
@@ -28,6 +38,7 @@ class Writer(
     OutboxWriter,
     RecordsWriter,
     AnswersWriter,
+    UsageRowsWriter,
     Protocol,
 ):
     """Reads and writes of one tenant that happen together or not at all."""
@@ -64,6 +75,10 @@ class Store(Protocol):
 
     def shred(self) -> bool:
         """Overwrite what was erased; False if something held it back."""
+        ...
+
+    def sizes(self) -> dict[str, int]:
+        """How many bytes each file of the store, or the whole database, takes."""
         ...
 
     def check(self) -> list[str]:

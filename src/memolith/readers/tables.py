@@ -5,6 +5,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import groupby, islice
 from typing import NamedTuple, Self
 
+from memolith.domain.cell_ranges import column_letters
 from memolith.domain.chunking import TARGET_TOKENS, passage_size
 from memolith.readers.content import Content, Piece
 
@@ -147,14 +148,6 @@ def format_cell(cell: Cell) -> str:
     if isinstance(cell, str):
         return " ".join(cell[:MAX_CELL_CHARACTERS].replace("\0", "").split())
     return str(cell)
-
-
-def column_letters(index: int) -> str:
-    """The name of a column: 0 is A, 26 is AA."""
-    letter = chr(ord("A") + index % 26)
-    if index < 26:
-        return letter
-    return column_letters(index // 26 - 1) + letter
 
 
 def _has_value(cells: Sequence[Cell]) -> bool:

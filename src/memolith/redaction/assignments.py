@@ -169,6 +169,10 @@ VENDORS = (
 """A `key` is a secret after the name of a vendor, too: most of these have keys without a prefix."""
 
 
+SAYING_VERBS = ("is", "was", "set", "now", "to", "ist", "lautet", "est", "es", "è", "é")
+"""What stands between a key and its value in a sentence: "the password is now set to …"."""
+
+
 STEMS = (
     "pass",
     "pw",
@@ -246,32 +250,40 @@ class _Patterns:
     @cached_property
     def separator(self) -> re.Pattern[str]:
         """What is between a key and its value."""
-        return re.compile(r"""(?xi)
+        pattern = r"""(?xi)
             # The rest of the key: DB_PASSWORD_PROD.
             (?:[_-]?(?:\d{1,2}|prod|production|dev|staging|test|live|base|value|old|new|root|admin)
                (?![a-z]))?
-            # Whose it is: "password for bob", "password (root)".
-            (?:[ ](?:for|of|on|at)(?:[ ][\w@.'-]{1,30}){1,3}? | [ ]?\([^()\n]{1,30}\))?
             (?:
-                # <password>…</password>
-                (?<=\w)>(?=[^<>\s]{1,200}</)
-              | (?:\\?["'`] | [\]*?!]){0,4}
+                # "the password of the old printer is …"; here a space alone is no separator,
+                # because "of the" has one, too.
+                [ ](?:for|of|on|at|to)(?:[ ][\w@.'-]{1,30}){1,5}?
+                (?: [ ]?(?:=(?!=)|[:：→])[ ]? | (?P<said>[ ](?:(?:VERBS):?[ ]){1,3}) )
+              |
+                # Whose it is: "password for bob", "password (root)".
+                (?:[ ](?:for|of|on|at)(?:[ ][\w@.'-]{1,30}){1,3}? | [ ]?\([^()\n]{1,30}\))?
                 (?:
-                    [ \t]{0,8}
+                    # <password>…</password>
+                    (?<=\w)>(?=[^<>\s]{1,200}</)
+                  | (?:\\?["'`] | [\]*?!]){0,4}
                     (?:
-                        # A type before the value: `password: str = "…"`.
-                        :[ ]?[&a-z][\w.\[\], |<>&?]{0,40}=(?=[ ]?["'])
-                      | [=!]={1,2}(?=[ ]?["'`])
-                      | => | := | =(?!=) | [:：→]
+                        [ \t]{0,8}
+                        (?:
+                            # A type before the value: `password: str = "…"`.
+                            :[ ]?[&a-z][\w.\[\], |<>&?]{0,40}=(?=[ ]?["'])
+                          | [=!]={1,2}(?=[ ]?["'`])
+                          | => | := | =(?!=) | [:：→]
+                        )
+                        [ \t]{0,8}(?:\*\*[ ])?
+                        # {"name": "DB_PASSWORD", "value": "…"}
+                      | ,?\s{0,20}["']?value["']?[ ]{0,3}[:=][ ]{0,3}
+                        # "the password is …", a column of a table, or just a space.
+                      | (?P<loose>[ ](?:(?:VERBS):?[ ]){1,3} | [ ]{0,20}\|[ ]{0,20} | [ ])
                     )
-                    [ \t]{0,8}(?:\*\*[ ])?
-                    # {"name": "DB_PASSWORD", "value": "…"}
-                  | ,?\s{0,20}["']?value["']?[ ]{0,3}[:=][ ]{0,3}
-                    # "the password is …", a column of a table, or just a space.
-                  | (?P<loose>[ ](?:(?:is|was|set|now|to):?[ ]){1,3} | [ ]{0,20}\|[ ]{0,20} | [ ])
                 )
             )
-        """)
+        """
+        return re.compile(pattern.replace("VERBS", "|".join(SAYING_VERBS)))
 
     @cached_property
     def value(self) -> re.Pattern[str]:
@@ -381,7 +393,7 @@ class _Assignment(NamedTuple):
     @property
     def is_loose(self) -> bool:
         """Whether words or a space stand between key and value, not `=` or `:`."""
-        return self.separator["loose"] is not None
+        return self.separator["loose"] is not None or self.separator["said"] is not None
 
     @property
     def is_tight(self) -> bool:

@@ -119,7 +119,7 @@ class LinuxSandbox:
                 except (TooLarge, ChildProcessError) as ended:
                     error = f"The runner was ended because {ended}; its variables are gone."
                     stdout, stderr = runner.output()
-                    self.runners.pop(executor).close()
+                    self._end(executor, runner)
             return CodeResult(
                 stdout=stdout.text,
                 stderr=stderr.text,
@@ -172,6 +172,13 @@ class LinuxSandbox:
                     self.runners.pop(executor).close()
             if not self.runners and now - self._used_at > self.idle_s:
                 self.close()
+
+    def _end(self, executor: str, runner: Runner) -> None:
+        """End a runner that failed, unless another thread has ended it meanwhile."""
+        with self._lock:
+            if self.runners.get(executor) is runner:
+                del self.runners[executor]
+        runner.close()
 
     def close(self) -> None:
         with self._lock:

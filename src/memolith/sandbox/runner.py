@@ -290,9 +290,13 @@ class Runner:
 
     def _take_output(self, file: IO[bytes]) -> Output:
         max_bytes = self.bounds.output_kb * KILOBYTE
-        data = os.pread(file.fileno(), max_bytes + 1, 0)
-        file.seek(0)
-        file.truncate()
+        try:
+            data = os.pread(file.fileno(), max_bytes + 1, 0)
+            file.seek(0)
+            file.truncate()
+        except ValueError:
+            # Another thread has closed the runner, and the file with it.
+            return Output("", truncated=False)
         text = data[:max_bytes].decode("utf-8", "replace")
         return Output(text, truncated=len(data) > max_bytes)
 

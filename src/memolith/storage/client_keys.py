@@ -15,6 +15,7 @@ class ClientKeyReader(Protocol):
     def client_keys(self) -> list[ClientKey]: ...
     def client_key_by_digest(self, digest: str) -> ClientKey | None: ...
     def client_key_by_id(self, id: str) -> ClientKey | None: ...
+    def is_ticket_ended(self, tenant: str, nonce: str) -> bool: ...
 
 
 class ClientKeyWriter(ClientKeyReader, Protocol):
@@ -22,7 +23,11 @@ class ClientKeyWriter(ClientKeyReader, Protocol):
 
     def add_client_key(self, key: ClientKey) -> None: ...
     def revoke_client_key(self, id: str) -> None: ...
+    def pause_client_key(self, id: str, paused: bool) -> None: ...
+    def delete_client_key(self, id: str) -> None: ...
     def note_client_key_use(self, id: str, at: str) -> None: ...
+    def end_ticket(self, tenant: str, nonce: str, ends_s: int) -> bool: ...
+    def forget_old_tickets(self, now_s: int) -> None: ...
 
 
 class ClientKeyStore(Protocol):
@@ -47,6 +52,10 @@ class StoredKeys(NamedTuple):
         with self.store.reading(None) as rows:
             return rows.client_key_by_digest(digest)
 
+    def by_id(self, id: str) -> ClientKey | None:
+        with self.store.reading(None) as rows:
+            return rows.client_key_by_id(id)
+
     def all(self) -> list[ClientKey]:
         with self.store.reading(None) as rows:
             return rows.client_keys()
@@ -56,6 +65,24 @@ class StoredKeys(NamedTuple):
             rows.revoke_client_key(id)
             return rows.client_key_by_id(id) is not None
 
+    def pause(self, id: str, paused: bool) -> bool:
+        with self.store.writing(None) as rows:
+            rows.pause_client_key(id, paused)
+            return rows.client_key_by_id(id) is not None
+
+    def remove(self, id: str) -> None:
+        with self.store.writing(None) as rows:
+            rows.delete_client_key(id)
+
     def used(self, id: str, at: str) -> None:
         with self.store.writing(None, NOTE_USE_WAIT_S) as rows:
             rows.note_client_key_use(id, at)
+
+    def end_ticket(self, key: ClientKey, nonce: str, ends_s: int, now_s: int) -> bool:
+        with self.store.writing(None) as rows:
+            rows.forget_old_tickets(now_s)
+            return rows.end_ticket(key.tenant, nonce, ends_s)
+
+    def is_ticket_ended(self, key: ClientKey, nonce: str) -> bool:
+        with self.store.reading(None) as rows:
+            return rows.is_ticket_ended(key.tenant, nonce)

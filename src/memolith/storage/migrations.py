@@ -71,7 +71,9 @@ def missing_migrations(database: str, applied: Iterable[Applied]) -> list[Migrat
         migration = known.pop(done.number, None)
         if migration is not None and not _is_text_of(database, migration, done.checksum):
             raise StoreCorrupt(
-                f"Migration {done.number} was applied with another text than it has now."
+                f"This data was made by a pre-release of memolith whose tables differ (migration "
+                f"{done.number}). Write it out with that version, `memolith export FILE`, and read "
+                "it here with `memolith import FILE --data NEW_FOLDER`. Nothing was changed."
             )
     return list(known.values())
 

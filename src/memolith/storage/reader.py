@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.clock import iso
-from memolith.domain.events import Event
+from memolith.domain.events import Event, EventFilter, EventHead
 from memolith.domain.items import Item, Page, Superseded
 from memolith.domain.links import Direction, Link
 from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
@@ -18,29 +18,44 @@ from memolith.engine.validation import storable
 from memolith.errors import InvalidInput, SchemaTooNew
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
-from memolith.ports.event_log import NO_LIMIT
-from memolith.ports.items import ConceptCount, FolderCount, TextSize
-from memolith.ports.links import Step
+from memolith.ports.event_log import NO_LIMIT, StreamPage, StreamsWanted
+from memolith.ports.items import ConceptCount, FolderCount, OpenPair, TextSize
+from memolith.ports.links import NodeItem, Step
 from memolith.ports.text_index import Candidate, Statistics
+from memolith.ports.usage import (
+    MAX_COUNTED_READS,
+    ClientCalls,
+    ItemRead,
+    ReadPage,
+    ReadsWanted,
+)
 from memolith.ports.vector_rows import EmbeddingInput
 from memolith.storage.filters import FilterPieces, FilterSql, filter_sql, sort_keys
 from memolith.storage.index_check import ExpectedIndex, Mark
 from memolith.storage.paging import page_window
 from memolith.storage.rows import (
     ANSWER,
+    CLIENT_CALLS,
     CLIENT_KEY,
     EVENT,
+    EVENT_HEAD,
     HEAD,
     ITEM,
+    ITEM_READ,
     LINK,
+    LINK_COUNT,
+    LINK_ENDS,
     MAX_SQL_INTEGER,
+    NODE_ITEM,
     NUMBERED_ITEM,
     PASSAGE,
     PASSAGE_WITH_ITEM,
     STEP,
     STORED_PASSAGE,
+    TITLED_READ,
     Head,
     Parameter,
+    Parameters,
     Row,
     RowShape,
     item_from,
@@ -84,6 +99,11 @@ LINK_STATEMENTS = {
     "outgoing": ("links_from",),
     "incoming": ("links_to",),
     "both": ("links_from", "links_to"),
+}
+END_STATEMENTS = {
+    "outgoing": ("ends_from",),
+    "incoming": ("ends_to",),
+    "both": ("ends_from", "ends_to"),
 }
 STEP_STATEMENTS = {
     "outgoing": ("steps_forward",),
@@ -181,6 +201,73 @@ class StoreReader(ABC):
     def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
         return self.statements.stream("events_after", EVENT, tenant=tenant, seq=seq, limit=limit)
 
+    def list_events(self, caller: Caller, chosen: EventFilter, limit: int) -> list[EventHead]:
+        found = self.read_filtered(
+            "list_events",
+            EVENT_HEAD,
+            caller,
+            Filter(kinds=chosen.kinds, forgotten=None),
+            after=chosen.after,
+            before=NO_LIMIT if chosen.before is None else chosen.before,
+            actor=chosen.actor,
+            types=json.dumps(list(chosen.types)),
+            links=0 if chosen.kinds else 1,
+            lost=_shown_lost(caller, chosen),
+            user=caller.user,
+            limit=limit,
+        )
+        return list(found)
+
+    def last_seq_at(self, tenant: str, at: str) -> int:
+        # Numbers have no gaps and times never go back, so the place is found by halving.
+        earlier = 0
+        later = self.last_seq(tenant) + 1
+        while later - earlier > 1:
+            middle = (earlier + later) // 2
+            row = self.statements.row("event_time", tenant=tenant, seq=middle)
+            if row is not None and row.at <= at:
+                earlier = middle
+            else:
+                later = middle
+        return earlier
+
+    def count_events_by_actor(self, caller: Caller, after: int) -> dict[str, int]:
+        def count() -> dict[str, int]:
+            found = self.filtered(
+                "count_events_by_actor",
+                caller,
+                Filter(forgotten=None),
+                after=after,
+                all=1 if caller.admin and not caller.bound_to else 0,
+            )
+            return {row.name: row.events for row in found}
+
+        # A day may have very many events, and a page asks for them again and again.
+        return dict(self._lasting(f"events after {after} for {caller}", caller.tenant, count))
+
+    def newest_versions(self, tenant: str, streams: Collection[str]) -> dict[str, int]:
+        found = self.statements.rows(
+            "newest_versions", tenant=tenant, streams=_storable_ids(streams)
+        )
+        return {row.stream: row.version for row in found}
+
+    def list_streams(
+        self, tenant: str, wanted: StreamsWanted, limit: int, offset: int
+    ) -> StreamPage:
+        # The character after the slash ends the names that begin with the folder.
+        values: Parameters = {
+            "tenant": tenant,
+            "first": wanted.folder,
+            "end": wanted.folder[:-1] + "0",
+            "after": wanted.after,
+            "before": wanted.before,
+            "actor": wanted.actor,
+            "projects": json.dumps(list(wanted.projects)) if wanted.projects else None,
+        }
+        found = self.statements.rows("list_streams", limit=limit, offset=offset, **values)
+        row = self.statements.row("count_streams", **values)
+        return StreamPage([stream.stream for stream in found], row.streams if row else 0)
+
     def streams(self, tenant: str, after: str = "") -> list[str]:
         found = self.statements.rows("streams_after", tenant=tenant, after=after)
         return sorted(row.stream for row in found)
@@ -201,6 +288,16 @@ class StoreReader(ABC):
 
     def _numbered_items(self, tenant: str) -> Iterator[tuple[int, Item]]:
         return self.statements.stream("all_items", NUMBERED_ITEM, tenant=tenant)
+
+    def item_ids_from(self, tenant: str, start: str, limit: int) -> list[str]:
+        if not _storable(start):
+            return []
+        found = self.statements.rows("item_ids_from", tenant=tenant, start=start, limit=limit)
+        return [row.id for row in found]
+
+    def item_id_before(self, tenant: str, id: str) -> str | None:
+        found = self.statements.rows("item_id_before", tenant=tenant, id=id)
+        return next((row.id for row in found), None)
 
     def items_titled(self, tenant: str, kind: str, title: str) -> list[Item]:
         return list(
@@ -264,6 +361,16 @@ class StoreReader(ABC):
         found = self.filtered(f"count_items_by_{by}", caller, chosen)
         return {row.name: row.items for row in found}
 
+    def count_items_by_day(self, caller: Caller, chosen: Filter, after: int) -> dict[str, int]:
+        def count() -> dict[str, int]:
+            found = self.filtered("count_items_by_day", caller, chosen, after=after)
+            return {row.name: row.items for row in found}
+
+        if self._anything_expires(caller.tenant):
+            return count()
+        name = f"items by day after {after} of {chosen} for {caller}"
+        return dict(self._lasting(name, caller.tenant, count))
+
     def concept_tree(self, caller: Caller) -> list[ConceptCount]:
         found = self.filtered("concept_tree", caller, Filter(forgotten=None))
         return [
@@ -286,6 +393,30 @@ class StoreReader(ABC):
             "superseded", tenant=tenant, ids=_storable_ids(ids), now=iso(time.time_ns() // 1000)
         )
         return {row.item: Superseded(row.successor, row.at) for row in found}
+
+    def superseding(self, tenant: str, id: str) -> list[str]:
+        if not storable(id):
+            return []
+        return [row.item for row in self.statements.rows("superseding", tenant=tenant, id=id)]
+
+    def open_pairs(self, caller: Caller, kind: str, limit: int, offset: int) -> list[OpenPair]:
+        found = self.filtered(
+            "open_pairs",
+            caller,
+            Filter(),
+            kind=kind,
+            limit=limit,
+            offset=offset,
+            now=iso(time.time_ns() // 1000),
+        )
+        return [
+            OpenPair(row.kind, row.first, row.second, row.similarity, row.reason) for row in found
+        ]
+
+    def count_open_pairs(self, caller: Caller, kind: str, most: int) -> int:
+        now = iso(time.time_ns() // 1000)
+        found = self.filtered("count_open_pairs", caller, Filter(), kind=kind, limit=most, now=now)
+        return int(next(found).pairs)
 
     def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         found = self.statements.rows("accesses", tenant=tenant, ids=json.dumps(list(ids)))
@@ -325,6 +456,12 @@ class StoreReader(ABC):
             row.id: TextSize(PassageRef(row.first), int(row.characters), int(row.bytes))
             for row in found
         }
+
+    def beginnings(self, tenant: str, ids: Collection[str], characters: int) -> dict[str, str]:
+        found = self.statements.rows(
+            "beginnings", tenant=tenant, ids=_storable_ids(ids), characters=characters
+        )
+        return {row.id: row.text for row in found}
 
     def count_blocks(self, refs: Collection[PassageRef], but: Collection[tuple[int, int]]) -> int:
         cut = self._lasting("cut_items", self.tenant, self._cut_items)
@@ -382,6 +519,33 @@ class StoreReader(ABC):
 
     def all_links(self, tenant: str) -> Iterator[Link]:
         return self.statements.stream("all_links", LINK, tenant=tenant)
+
+    def link_ends(
+        self, tenant: str, ids: Collection[str], toward: Direction
+    ) -> set[tuple[str, str, str]]:
+        found: set[tuple[str, str, str]] = set()
+        for name in END_STATEMENTS[toward]:
+            found.update(
+                self.statements.read(name, LINK_ENDS, tenant=tenant, ids=json.dumps(list(ids)))
+            )
+        return found
+
+    def count_links(self, tenant: str, types: Collection[str] = ()) -> dict[str, int]:
+        chosen = json.dumps(list(types))
+        started = self.statements.read("count_links_from", LINK_COUNT, tenant=tenant, types=chosen)
+        counts = dict(started)
+        ended = self.statements.read("count_links_to", LINK_COUNT, tenant=tenant, types=chosen)
+        for id, links in ended:
+            counts[id] = counts.get(id, 0) + links
+        return counts
+
+    def count_link_types(self, tenant: str) -> dict[str, int]:
+        return {
+            row.type: row.links for row in self.statements.rows("count_link_types", tenant=tenant)
+        }
+
+    def nodes(self, caller: Caller, chosen: Filter) -> list[NodeItem]:
+        return list(self.read_filtered("nodes", NODE_ITEM, caller, chosen))
 
     def neighbours(
         self, tenant: str, frontier: Collection[str], toward: Direction, types: Collection[str] = ()
@@ -620,6 +784,41 @@ class StoreReader(ABC):
     def client_key_by_id(self, id: str) -> ClientKey | None:
         return self.statements.read_first("client_key_by_id", CLIENT_KEY, id=id)
 
+    def is_ticket_ended(self, tenant: str, nonce: str) -> bool:
+        return self.statements.row("ended_ticket", tenant=tenant, nonce=nonce) is not None
+
+    # Who has read and called
+
+    def item_reads(
+        self, caller: Caller, wanted: ReadsWanted, limit: int, offset: int = 0
+    ) -> ReadPage:
+        where = self.filter_sql(caller, Filter(forgotten=None))
+        values: Parameters = {
+            **where.values,
+            "tenant": caller.tenant,
+            "reader": wanted.reader or "",
+            "since": wanted.since or "",
+            "of_everybody": int(wanted.of_everybody),
+        }
+        listing = "item_reads"
+        counting = "count_item_reads"
+        if wanted.item is not None:
+            values["item"] = wanted.item
+            listing = "reads_of_item"
+            counting = "count_reads_of_item"
+        pieces = {FILTERS_MARK: where.text}
+        page: Parameters = {**values, "limit": limit, "offset": offset}
+        reads = tuple(self.statements.read_adapted(listing, TITLED_READ, pieces, page))
+        counted: Parameters = {**values, "limit": MAX_COUNTED_READS}
+        total = next(self.statements.adapted_rows(counting, pieces, counted)).reads
+        return ReadPage(reads, total)
+
+    def all_item_reads(self, tenant: str) -> list[ItemRead]:
+        return list(self.statements.read("all_item_reads", ITEM_READ, tenant=tenant))
+
+    def client_calls(self, tenant: str) -> list[ClientCalls]:
+        return list(self.statements.read("client_calls", CLIENT_CALLS, tenant=tenant))
+
     # Filters and facts
 
     def filtered(
@@ -688,6 +887,19 @@ class StoreReader(ABC):
     def _lasting(self, name: str, tenant: str, read: Callable[[], Fact]) -> Fact:
         """A fact about a tenant that stays true until its next event."""
         return self.facts.get(name, tenant, self.head(tenant), read)
+
+
+LOST_HIDDEN = 0
+LOST_OF_THE_CALLER = 1
+LOST_OF_ALL = 2
+"""Whose events of things without a row a list shows; see the statement `list_events`."""
+
+
+def _shown_lost(caller: Caller, chosen: EventFilter) -> int:
+    """Which events of things without a row the caller may see: nobody knows their project."""
+    if caller.bound_to or chosen.kinds:
+        return LOST_HIDDEN
+    return LOST_OF_ALL if caller.admin else LOST_OF_THE_CALLER
 
 
 def _storable(*texts: str) -> bool:

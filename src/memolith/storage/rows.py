@@ -11,15 +11,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from memolith.domain.attributes import NO_ATTRIBUTES, Json
 from memolith.domain.callers import Audience
-from memolith.domain.events import Event
+from memolith.domain.events import Event, EventHead
 from memolith.domain.items import Item
 from memolith.domain.links import Link
 from memolith.domain.passages import Passage, PassageRef
 from memolith.errors import StoreCorrupt
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
-from memolith.ports.links import Step
+from memolith.ports.links import NodeItem, Step
 from memolith.ports.text_index import Candidate
+from memolith.ports.usage import ClientCalls, ItemRead, TitledRead
 
 Value = TypeVar("Value")
 
@@ -189,7 +190,19 @@ def _answer_from(columns: Columns) -> KeptAnswer:
 
 
 def _client_key_from(columns: Columns) -> ClientKey:
-    id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked = columns
+    (
+        id,
+        digest,
+        name,
+        tenant,
+        user,
+        scopes,
+        created_at,
+        expires_at,
+        last_used,
+        revoked,
+        paused,
+    ) = columns
     names: list[str] = decoded(scopes)
     return ClientKey(
         id,
@@ -202,6 +215,7 @@ def _client_key_from(columns: Columns) -> ClientKey:
         expires_at,
         last_used,
         bool(revoked),
+        bool(paused),
         tuple(
             name.removeprefix(PROJECT_PREFIX) for name in names if name.startswith(PROJECT_PREFIX)
         ),
@@ -210,6 +224,7 @@ def _client_key_from(columns: Columns) -> ClientKey:
 
 HEAD = RowShape(Head._fields, Head._make)
 EVENT = RowShape(Event._fields, _event_from)
+EVENT_HEAD = RowShape(EventHead._fields, EventHead._make)
 ITEM = RowShape(Item._fields, item_from)
 NUMBERED_ITEM = RowShape(("row", *Item._fields), _numbered_item_from)
 """An item after the number of its row."""
@@ -222,9 +237,17 @@ Several passages may have the same item, which is made once.
 """
 STORED_PASSAGE = RowShape(StoredPassage._fields, StoredPassage._make)
 LINK = RowShape(Link._fields, _link_from)
+LINK_ENDS: RowShape[tuple[str, str, str]] = RowShape(("source", "target", "type"), tuple)
+"""A plain triple, because a graph may have hundreds of thousands of them."""
+LINK_COUNT: RowShape[tuple[str, int]] = RowShape(("id", "links"), tuple)
+"""A plain pair for the same reason."""
+NODE_ITEM = RowShape(NodeItem._fields, NodeItem._make)
 STEP = RowShape(Step._fields, Step._make)
 CLIENT_KEY = RowShape(STORED_KEY_FIELDS, _client_key_from)
 ANSWER = RowShape(KeptAnswer._fields, _answer_from)
+ITEM_READ = RowShape(ItemRead._fields, ItemRead._make)
+TITLED_READ = RowShape(TitledRead._fields, TitledRead._make)
+CLIENT_CALLS = RowShape(ClientCalls._fields, ClientCalls._make)
 CANDIDATE: RowShape[Candidate] = RowShape(("ref", "score"), tuple)
 """A plain pair, because a search may have thousands of them."""
 
@@ -324,6 +347,7 @@ def client_key_columns(key: ClientKey) -> Parameters:
         "expires_at": key.expires_at,
         "last_used": key.last_used,
         "revoked": int(key.revoked),
+        "paused": int(key.paused),
     }
 
 

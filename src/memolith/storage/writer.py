@@ -1,7 +1,8 @@
 """Writes inside one transaction, for any database. The ports say what each method does."""
 
+import json
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import ClassVar, Self
 
@@ -13,6 +14,7 @@ from memolith.errors import StoreCorrupt, TenantMoving
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
+from memolith.ports.usage import ClientCalls, ItemRead
 from memolith.storage.job_queue import pause_s, share_of
 from memolith.storage.reader import TERMS_RECORD, StoreReader
 from memolith.storage.rows import (
@@ -42,6 +44,7 @@ REBUILT_TABLES = (
     "delete_all_passages",
     "delete_all_links",
     "delete_all_superseded",
+    "delete_all_duplicates",
     "delete_all_embed_jobs",
     "reset_heads",
 )
@@ -142,6 +145,7 @@ class StoreWriter(StoreReader):
             self.statements.do("scrub_events", tenant=self.tenant, stream=event.stream)
             self.statements.do("delete_jobs_of_stream", tenant=self.tenant, stream=event.stream)
             self.statements.do("delete_access", tenant=self.tenant, item=event.stream)
+            self.statements.do("delete_item_reads", tenant=self.tenant, item=event.stream)
         self.apply(changes)
         if changes.embeds:
             self.queue("embed", event.stream, event.seq)
@@ -189,7 +193,7 @@ class StoreWriter(StoreReader):
             self._delete_passages(item_row, before, keep)
             if changes.embeds or keep < before.passages:
                 # It is compared again when it has its vector.
-                self.statements.do("delete_superseded", tenant=self.tenant, item=item.id)
+                self._delete_comparisons(item.id)
             if changes_index(before, item):
                 self._index_again(item_row, before, item)
         for passage in changes.passages:
@@ -206,8 +210,13 @@ class StoreWriter(StoreReader):
         item_row = self.row_of(item)
         self._delete_passages(item_row, item, 0)
         self._put_tags(item_row, item.tags, ())
-        self.statements.do("delete_superseded", tenant=self.tenant, item=item.id)
+        self._delete_comparisons(item.id)
         self.statements.do("delete_item", tenant=self.tenant, id=item.id)
+
+    def _delete_comparisons(self, id: str) -> None:
+        """Drop what was found when the text of an item was compared with others."""
+        self.statements.do("delete_superseded", tenant=self.tenant, item=id)
+        self.statements.do("delete_duplicates", tenant=self.tenant, item=id)
 
     def _put_tags(self, item_row: int, before: Collection[str], tags: Collection[str]) -> None:
         for tag in set(before) - set(tags):
@@ -243,15 +252,49 @@ class StoreWriter(StoreReader):
     def index_again(self, item: Item) -> None:
         self._index_again(self.row_of(item), item, item)
 
-    def put_superseded(self, item: str, successor: str, at: str) -> None:
+    def put_superseded(
+        self,
+        item: str,
+        successor: str,
+        at: str,
+        similarity: float | None = None,
+        reason: str | None = None,
+    ) -> None:
         self.statements.do(
-            "put_superseded", tenant=self.tenant, item=item, successor=successor, at=at
+            "put_superseded",
+            tenant=self.tenant,
+            item=item,
+            successor=successor,
+            at=at,
+            similarity=similarity,
+            reason=reason,
+        )
+
+    def put_duplicate(self, item: str, original: str, similarity: float) -> None:
+        self.statements.do(
+            "put_duplicate",
+            tenant=self.tenant,
+            item=item,
+            original=original,
+            similarity=similarity,
         )
 
     def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
         for item, (count, last) in reads.items():
             self.statements.do("add_access", tenant=self.tenant, item=item, count=count, last=last)
             self.statements.do("copy_access_to_item", tenant=self.tenant, item=item)
+
+    def add_item_reads(self, reads: Iterable[ItemRead]) -> None:
+        told = json.dumps([read._asdict() for read in reads])
+        self.statements.do("add_item_reads", tenant=self.tenant, reads=told)
+
+    def add_client_calls(self, calls: Iterable[ClientCalls]) -> None:
+        for call in calls:
+            self.statements.do("add_client_calls", tenant=self.tenant, **call._asdict())
+
+    def delete_usage(self, before: str) -> None:
+        self.statements.do("delete_old_item_reads", before=before)
+        self.statements.do("delete_old_client_calls", before=before)
 
     # Text index
 
@@ -414,5 +457,18 @@ class StoreWriter(StoreReader):
     def revoke_client_key(self, id: str) -> None:
         self.statements.do("revoke_client_key", id=id)
 
+    def pause_client_key(self, id: str, paused: bool) -> None:
+        self.statements.do("pause_client_key", id=id, paused=int(paused))
+
+    def delete_client_key(self, id: str) -> None:
+        self.statements.do("delete_client_key", id=id)
+
     def note_client_key_use(self, id: str, at: str) -> None:
         self.statements.do("note_client_key_use", id=id, last_used=at)
+
+    def end_ticket(self, tenant: str, nonce: str, ends_s: int) -> bool:
+        row = self.statements.row("end_ticket", tenant=tenant, nonce=nonce, ends=ends_s)
+        return row is not None
+
+    def forget_old_tickets(self, now_s: int) -> None:
+        self.statements.do("delete_old_tickets", now=now_s)

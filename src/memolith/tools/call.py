@@ -1,17 +1,18 @@
 """One call of a tool: who calls, with which rights, and the ways back to the client."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from memolith.domain.callers import Caller
+from memolith.domain.callers import SCOPES, Caller
 from memolith.engine.engine import Engine
 from memolith.engine.idempotency import MAX_KEY_LENGTH
+from memolith.engine.usage import Client
 from memolith.errors import InvalidInput
+from memolith.ports.telemetry import TraceContext
 
 ScopeName = Literal["read", "write", "admin", "run"]
-SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
 
 
 class InputNeeded(Exception):
@@ -47,11 +48,35 @@ class Call:
     """Call this after a change to the list of prompts."""
     local: bool = False
     """Whether the caller sits at this machine. False for clients over HTTP."""
+    client: Client | None = None
+    """The program that calls and its key; None for the command line."""
+    tool: str = ""
+    """The tool with its family, as `core.recall`, once it is called."""
+    in_working_folder: bool = False
+    """Whether the folder of this process is the one that the caller works in."""
+    door: str = "library"
+    """Through which door it came, as logs and traces name it."""
+    trace: TraceContext | None = None
+    """The span of another program that it belongs to, if the client names one."""
 
     @property
     def may_read(self) -> bool:
         """Whether the caller may be told what was stored before this call."""
         return "read" in self.scopes
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the key has the scope `admin`; at this machine everybody is an admin."""
+        return "admin" in self.scopes
+
+    def note_read(self, id: str) -> None:
+        """Count that the caller asked for this item and got it."""
+        self.engine.reading.note_access(self.caller, id)
+        self.engine.usage.note_reads(self.caller, (id,), self.tool)
+
+    def note_hits(self, ids: Iterable[str]) -> None:
+        """Remember that the caller was shown these items, which a search found."""
+        self.engine.usage.note_reads(self.caller, ids, self.tool)
 
     def __post_init__(self) -> None:
         # A client may send anything here, whatever the annotation says.

@@ -2,7 +2,7 @@
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
@@ -40,18 +40,25 @@ class Tool:
     """Whether the result shows a secret, which is then nowhere kept in clear."""
     inert: frozenset[str] = frozenset()
     """Parameters that change nothing, by decision."""
+    route: str = ""
+    """The method and path of a REST route of another system; empty for a tool that has a name."""
     reads_files: bool = False
     """Whether it reads a whole file in the sandbox, which takes long."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of a good call, for the tests that are derived from every tool."""
 
-    @property
+    @cached_property
     def input_schema(self) -> Schema:
-        return self.signature.input_schema
+        return self.dialect.arguments(self.signature.input_schema)
 
     @cached_property
     def output_schema(self) -> Schema:
         return self.dialect.schema(self.signature.output_schema)
+
+    @cached_property
+    def whole_output_schema(self) -> Schema:
+        """The output schema with all that lists of tools leave out to be brief."""
+        return self.dialect.schema(self.signature.whole_output_schema)
 
     def is_usable_with(self, scopes: frozenset[str]) -> bool:
         """Whether a key with these scopes can call it, or one of its actions."""
@@ -64,7 +71,7 @@ class Tool:
             raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(missing))}.")
         check_clean(arguments)
         signature, values = self.signature.prepare(arguments)
-        entered = self.dialect.enter(call)
+        entered = self.dialect.enter(replace(call, tool=f"{self.family}.{self.name}"))
 
         def run() -> Mapping[str, object]:
             return signature.function(entered, **values)
@@ -88,7 +95,8 @@ class Tool:
             key = call.idempotency_key
         # A key with fewer rights must not be told what a key with more was answered.
         rights = (call.may_read, *call.caller.bound_to)
-        return Request(self.name, rest, key, rights, self.shows_secret)
+        # A route may be called like a tool and answer in another form.
+        return Request(self.route or self.name, rest, key, rights, self.shows_secret)
 
 
 @dataclass(eq=False)
@@ -110,7 +118,22 @@ class Family:
     prompts: Prompts | None = None
     instructions: str = ""
     """What an MCP client is told about the family at the start of a session."""
+    purpose: str = ""
+    """What it is for, in one sentence without an end."""
+    stands_for: str = ""
+    """The client or system whose tools these are; empty for those of memolith itself."""
+
     _tools: list[Tool] = field(default_factory=list, init=False)
+
+    @property
+    def path(self) -> str:
+        """Where it is served over HTTP."""
+        return f"/mcp/{self.name}" if self.listed_over_mcp else "/mcp/tools/NAME"
+
+    @property
+    def is_in_default_profile(self) -> bool:
+        """Whether a client that chooses nothing gets its tools."""
+        return self.listed_over_mcp and not self.apart
 
     @property
     def tools(self) -> list[Tool]:
@@ -158,7 +181,7 @@ class Family:
                 tool_name = decorated.name
                 description = decorated.description
             else:
-                signature = Signature(decorated, actual_effect, scopes)
+                signature = Signature(decorated, actual_effect, scopes, self.dialect.open_arguments)
                 tool_name = name or decorated.__name__
                 description = decorated.__doc__ or ""
             insort(

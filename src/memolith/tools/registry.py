@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 import traceback
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from memolith.engine.telemetry import RequestIds, call_span, current_request
 from memolith.errors import (
     InvalidInput,
     MemolithError,
@@ -18,8 +18,9 @@ from memolith.errors import (
     StoreGone,
     TenantMoving,
 )
+from memolith.ports.telemetry import CallFacts
 from memolith.tools.call import Call, InputNeeded, ignore
-from memolith.tools.dialect import PLAIN
+from memolith.tools.dialect import PLAIN, compact_json
 from memolith.tools.family import Family, Tool
 from memolith.tools.schema import Body
 
@@ -35,11 +36,12 @@ class Outcome(NamedTuple):
     ok: bool
     body: Body
     error: MemolithError | None = None
+    wording: Callable[[Body], str] = compact_json
 
     @property
     def text(self) -> str:
-        """The body as JSON, the same through every door."""
-        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+        """The body as text, the same through every door."""
+        return self.wording(self.body)
 
 
 class Registry:
@@ -117,7 +119,28 @@ class Registry:
         tool = self.find(name)
         if tool is None:
             return self.refuse(name, NotFound(f"There is no tool named {name!r}.", id=name))
-        started = time.perf_counter()
+        facts = CallFacts(
+            name, tool.family, call.caller.tenant, call.door, call.request_id, call.trace
+        )
+        with call_span(facts) as span:
+            known = current_request.set(RequestIds(call.request_id, span.trace_id))
+            started = time.perf_counter()
+            try:
+                outcome = self._run_patiently(tool, arguments, call)
+                seconds = time.perf_counter() - started
+                result = outcome.error.type if outcome.error else "ok"
+                is_fault = outcome.error is not None and outcome.error.status >= 500
+                span.ended(result, seconds, is_fault=is_fault)
+                log_call(facts, result, seconds)
+            finally:
+                current_request.reset(known)
+        self.observe(call.caller.tenant, name, result, seconds)
+        if call.client is not None and call.client.counted:
+            told = outcome.error.type if outcome.error else ""
+            call.engine.usage.note_call(call.caller, call.client, told)
+        return outcome
+
+    def _run_patiently(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
         outcome = self._run_once(tool, arguments, call)
         # A database fails over in seconds. A call that can be repeated without harm need not
         # fail with it.
@@ -127,15 +150,14 @@ class Registry:
                     break
                 time.sleep(pause_s)
                 outcome = self._run_once(tool, arguments, call)
-        result = outcome.error.type if outcome.error else "ok"
-        self.observe(call.caller.tenant, name, result, time.perf_counter() - started)
         return outcome
 
     def _run_once(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
         try:
-            return Outcome(True, hide_unexpected(tool.name, call, lambda: tool(arguments, call)))
+            body = hide_unexpected(tool.name, call, lambda: tool(arguments, call))
         except MemolithError as error:
             return self.refuse(tool.name, error)
+        return Outcome(True, body, wording=tool.dialect.text)
 
     def attempt(self, name: str, arguments: Mapping[str, Any], make: Callable[[], Call]) -> Outcome:
         """Run a call that may fail to be made.
@@ -151,7 +173,7 @@ class Registry:
         """The error, worded by the family of the tool."""
         tool = self.find(name)
         dialect = tool.dialect if tool else PLAIN
-        return Outcome(False, dialect.failure(error), error)
+        return Outcome(False, dialect.failure(error), error, dialect.text)
 
 
 def refuse_twins(names: list[str]) -> None:
@@ -162,6 +184,28 @@ def refuse_twins(names: list[str]) -> None:
 def shared_tools(families: Iterable[Family]) -> list[Tool]:
     """The tools of the families that are served together."""
     return [tool for family in families if not family.apart for tool in family.tools]
+
+
+def log_call(facts: CallFacts, outcome: str, seconds: float) -> None:
+    """One line for each call: names and numbers, never arguments or texts."""
+    if not log.isEnabledFor(logging.INFO):
+        return
+    told = {
+        "tool": facts.tool,
+        "family": facts.family,
+        "door": facts.door,
+        "tenant": facts.tenant,
+        "outcome": outcome,
+        "ms": round(1000 * seconds, 1),
+    }
+    log.info(
+        "request %s: %s %s in %.0f ms",
+        facts.request_id,
+        facts.tool,
+        outcome,
+        1000 * seconds,
+        extra={"facts": told},
+    )
 
 
 def hide_unexpected(name: str, call: Call, action: Callable[[], Answer]) -> Answer:

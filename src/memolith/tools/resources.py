@@ -14,6 +14,7 @@ class Resource(NamedTuple):
     name: str
     description: str = ""
     mime_type: str = "text/plain"
+    title: str | None = None
 
 
 def no_resources(call: Call) -> Sequence[Resource]:

@@ -49,6 +49,12 @@ class Argument(BaseModel):
         return schema
 
 
+class OpenArgument(Argument):
+    """The same where a client may send more than is known: that is dropped."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
 def _stop_at_first_error(node: Any) -> None:
     """Change a core schema so that no collection goes on after an entry that does not fit."""
     if isinstance(node, list | tuple):
@@ -81,6 +87,8 @@ class Signature:
     effect: Effect
     scopes: frozenset[str]
     """All of these are needed to call it."""
+    open_arguments: bool = False
+    """Whether arguments that nobody knows are dropped instead of refused."""
 
     @property
     def scope_choices(self) -> list[frozenset[str]]:
@@ -100,10 +108,11 @@ class Signature:
         for name, hint in hints.items():
             if name not in ("call", "return"):
                 # The alias lets an argument be called `json` or `copy`, which models have as
-                # methods.
-                default = Field(defaults.get(name, ...), alias=name)
+                # methods. One that is a word of Python, as `from`, is written `from_`.
+                default = Field(defaults.get(name, ...), alias=name.removesuffix("_"))
                 fields[ARGUMENT_PREFIX + name] = (hint, default)
-        return create_model(self.function.__name__, __base__=Argument, **fields)
+        base = OpenArgument if self.open_arguments else Argument
+        return create_model(self.function.__name__, __base__=base, **fields)
 
     @cached_property
     def input_schema(self) -> Schema:
@@ -117,15 +126,21 @@ class Signature:
         hints = get_type_hints(self.function, include_extras=True)
         return result_schema(hints["return"])
 
+    @cached_property
+    def whole_output_schema(self) -> Schema:
+        """The same, with all that lists of tools leave out to be brief."""
+        hints = get_type_hints(self.function, include_extras=True)
+        return result_schema(hints["return"], whole=True)
+
     def prepare(self, arguments: Mapping[str, Any]) -> "PreparedCall":
-        """Check the arguments; `Malformed` names the first that does not fit."""
+        """Check the arguments; `Malformed` names one that does not fit."""
         try:
             # As JSON, because strict checking of Python values would refuse the JSON forms of
             # dates, enums and tuples.
             model = self.model.model_validate_json(json.dumps(arguments))
         except ValidationError as error:
             # `from None`: the values in pydantic's own text have no place in a log.
-            raise self._refusal(error.errors(include_url=False)[0]) from None
+            raise self._refusal(_most_telling(error.errors(include_url=False))) from None
         values = {
             name.removeprefix(ARGUMENT_PREFIX): getattr(model, name)
             for name in model.model_fields_set
@@ -165,6 +180,15 @@ class PreparedCall(NamedTuple):
 
     signature: Signature
     values: dict[str, Any]
+
+
+def _most_telling(errors: list[ErrorDetails]) -> ErrorDetails:
+    """The first error; for a missing argument an unknown one, which is often its misspelt name."""
+    if errors[0]["type"] == "missing":
+        for error in errors:
+            if error["type"] == "extra_forbidden":
+                return error
+    return errors[0]
 
 
 def _schema_below(schema: Schema, step: str | int) -> object:
@@ -230,6 +254,11 @@ class Actions:
     def output_schema(self) -> Schema:
         """All results of all actions in one flat object."""
         return merge_schemas([action.output_schema for action in self.actions.values()])
+
+    @cached_property
+    def whole_output_schema(self) -> Schema:
+        """The same, with all that lists of tools leave out to be brief."""
+        return merge_schemas([action.whole_output_schema for action in self.actions.values()])
 
     def prepare(self, arguments: Mapping[str, Any]) -> PreparedCall:
         """Check the arguments against the action that they name."""

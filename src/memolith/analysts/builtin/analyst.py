@@ -7,9 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from memolith.analysts.builtin import rewriting
 from memolith.analysts.builtin.entities import find_entities
+from memolith.analysts.builtin.facts import stated_facts
 from memolith.analysts.builtin.insights import find_insights
+from memolith.analysts.builtin.replies import quote_what_fits
 from memolith.analysts.builtin.tags import find_tags
-from memolith.ports.analyst import EntityReport, FoundTag, InsightReport, Memory
+from memolith.ports.analyst import (
+    ChatMessage,
+    EntityReport,
+    FoundTag,
+    InsightReport,
+    Memory,
+    ReplyOptions,
+)
 
 
 class BuiltinAnalyst:
@@ -38,3 +47,11 @@ class BuiltinAnalyst:
         if task == "summarize":
             return rewriting.summarize(texts)
         return rewriting.merge(texts)
+
+    def facts(self, messages: Sequence[ChatMessage]) -> list[str]:
+        """The sentences that state something, word for word."""
+        return stated_facts(messages)
+
+    def reply(self, messages: Sequence[ChatMessage], options: ReplyOptions) -> str:
+        """Quote the sentences that fit the last message; no temperature changes them."""
+        return quote_what_fits(messages, options.max_tokens)

@@ -14,6 +14,7 @@ from memolith.analysts.openai.client import Endpoint, OpenAIClient
 from memolith.domain.links import EntityType, RelationType
 from memolith.errors import AnalystDown, translated
 from memolith.ports.analyst import (
+    ChatMessage,
     EntityReport,
     FoundEntity,
     FoundInsight,
@@ -21,6 +22,7 @@ from memolith.ports.analyst import (
     FoundTag,
     InsightReport,
     Memory,
+    ReplyOptions,
 )
 
 TASKS_FILE = Path(__file__).parents[1] / "data" / "model_tasks.toml"
@@ -30,6 +32,7 @@ MAX_MEMORY_CHARS = 2_000
 
 MAX_SENT_TAGS = 100
 MAX_SENT_ENTITIES = 100
+WRONG_FORM = "The analyst's answer is not in the form that was asked for."
 
 
 class ModelFinding(BaseModel):
@@ -123,13 +126,20 @@ class HttpAnalyst:
             self._rewritten[key] = answer.summary.strip() or texts[0]
         return self._rewritten[key]
 
+    def facts(self, messages: Sequence[ChatMessage]) -> list[str]:
+        """Return the facts that the model found, each once."""
+        talk = "\n".join(f"{message.role}: {message.content}" for message in messages)
+        answer = self._ask(_task("facts"), talk[:MAX_TEXT_CHARS])
+        texts = (finding.text.strip() for finding in answer.findings)
+        return list(dict.fromkeys(text for text in texts if text))
+
+    def reply(self, messages: Sequence[ChatMessage], options: ReplyOptions) -> str:
+        """Return what the model says to the messages."""
+        body: dict[str, object] = {"messages": [message._asdict() for message in messages]}
+        chosen = {name: value for name, value in options._asdict().items() if value is not None}
+        return self._complete({**body, **chosen})
+
     def _ask(self, task: str, text: str) -> ModelAnswer:
-        today = time.strftime("%Y-%m-%d", time.gmtime())
-        if today != self._day:
-            self._day = today
-            self._spent_tokens = 0
-        if self._spent_tokens >= self._budget:
-            raise AnalystDown("The budget of tokens for today is spent.")
         body: dict[str, object] = {
             "messages": [
                 {"role": "system", "content": task},
@@ -140,11 +150,21 @@ class HttpAnalyst:
                 "json_schema": {"name": "answer", "schema": ModelAnswer.model_json_schema()},
             },
         }
+        content = self._complete(body)
+        with translated((ValueError,), AnalystDown, WRONG_FORM):
+            return ModelAnswer.model_validate_json(content)
+
+    def _complete(self, body: dict[str, object]) -> str:
+        """What the model says to a request, within the budget of the day."""
+        today = time.strftime("%Y-%m-%d", time.gmtime())
+        if today != self._day:
+            self._day = today
+            self._spent_tokens = 0
+        if self._spent_tokens >= self._budget:
+            raise AnalystDown("The budget of tokens for today is spent.")
         answer = self._client.post("/chat/completions", body, self._client.endpoint.timeout_s)
         with translated(
-            (ValueError, KeyError, IndexError, TypeError, AttributeError),
-            AnalystDown,
-            "The analyst's answer is not in the form that was asked for.",
+            (ValueError, KeyError, IndexError, TypeError, AttributeError), AnalystDown, WRONG_FORM
         ):
             completion = json.loads(answer)
             usage = completion.get("usage") or {}
@@ -152,7 +172,7 @@ class HttpAnalyst:
             message = completion["choices"][0]["message"]
             if message.get("refusal"):
                 raise AnalystDown("The analyst refused.")
-            return ModelAnswer.model_validate_json(message["content"])
+            return str(message["content"] or "")
 
 
 @cache

@@ -11,9 +11,15 @@ MEMORIES = "memolith.doors.cli.memories"
 MAINTENANCE = "memolith.doors.cli.maintenance"
 KEYS = "memolith.doors.cli.keys"
 TRANSFER = "memolith.doors.cli.transfer"
+NOTES = "memolith.doors.cli.export_formats"
 FILES = "memolith.doors.cli.files"
 SERVER = "memolith.doors.cli.server"
 TENANTS = "memolith.doors.cli.tenants"
+COMPARING = "memolith.doors.cli.comparing"
+BACKGROUND_SERVER = "memolith.doors.cli.background_server"
+SAMPLES = "memolith.doors.cli.samples"
+BENCH = "memolith.doors.cli.bench"
+COMPLETION = "memolith.doors.cli.completion"
 INSTALL = "memolith.doors.install.commands"
 
 
@@ -38,11 +44,12 @@ LISTED_COMMANDS = (
     ListedCommand("undo", TOOLS, "Undo one event by its number."),
     ListedCommand("erase", TOOLS, "Remove every byte of an item for good."),
     ListedCommand(
-        "call", TOOLS, "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."
+        "call", TOOLS, "Call a tool: memolith call TOOL --arguments '{…}', or a flag per argument."
     ),
     ListedCommand("similar", MEMORIES, "Find items that say nearly the same as a text."),
     ListedCommand("list", MEMORIES, "List what was remembered, newest first."),
     ListedCommand("show", MEMORIES, "Show an item."),
+    ListedCommand("compare", COMPARING, "Show what differs between two items."),
     ListedCommand("graph", MEMORIES, "Draw what is linked to a concept or any other item."),
     ListedCommand(
         "verify", MAINTENANCE, "Check that tables and indexes equal a replay of the log."
@@ -66,8 +73,22 @@ LISTED_COMMANDS = (
     ListedCommand(
         "migrate", MAINTENANCE, "Bring the schema of the database up to date, as its owner."
     ),
-    ListedCommand("export", TRANSFER, "Write a tenant as JSON Lines."),
-    ListedCommand("import", TRANSFER, 'Read an export, or lines like {"content": "…"}.'),
+    ListedCommand(
+        "export",
+        TRANSFER,
+        "Write a tenant as JSON Lines, Markdown notes, an Obsidian vault, a table or for mem0.",
+    ),
+    ListedCommand(
+        "import",
+        TRANSFER,
+        'Read an export, lines like {"content": "…"}, or what another program remembered; running '
+        "it again adds nothing twice.",
+    ),
+    ListedCommand(
+        "sync",
+        NOTES,
+        "Keep a folder of Markdown notes, such as an Obsidian vault, and the store in step.",
+    ),
     ListedCommand(
         "import-chats",
         TRANSFER,
@@ -84,13 +105,29 @@ LISTED_COMMANDS = (
         "ingest", FILES, "Save files with their text; running it again takes only what is new."
     ),
     ListedCommand("serve", SERVER, "Serve MCP and REST over HTTP."),
+    ListedCommand("up", BACKGROUND_SERVER, "Run the server in the background."),
+    ListedCommand("down", BACKGROUND_SERVER, "Stop the server that runs in the background."),
+    ListedCommand("status", BACKGROUND_SERVER, "Tell whether a server runs in the background."),
+    ListedCommand("logs", BACKGROUND_SERVER, "Show the log of the server in the background."),
+    ListedCommand(
+        "demo", SAMPLES, "Fill a sample store in a folder of its own, and print a link to its page."
+    ),
+    ListedCommand("bench", BENCH, "Measure writing, searching and starting on your own data."),
     ListedCommand("stdio", SERVER, "Serve MCP over standard input and output."),
+    ListedCommand(
+        "page", SERVER, "Print a link that opens the web page, signed in; it works once."
+    ),
     ListedCommand(
         "worker",
         SERVER,
         "Make vectors and tidy up until stopped; any number may run on one database.",
     ),
     ListedCommand("tools", SERVER, "List families and tools, and what each costs a model to see."),
+    ListedCommand(
+        "families",
+        SERVER,
+        "List families: what each is for, how much it costs a model, and whose clients it serves.",
+    ),
     ListedCommand("keys", KEYS, "Create, list and revoke the keys of HTTP clients."),
     ListedCommand(
         "vault",
@@ -104,6 +141,9 @@ LISTED_COMMANDS = (
     ),
     ListedCommand("install", INSTALL, "Add memolith to the config file of a client."),
     ListedCommand("uninstall", INSTALL, "Remove memolith from the config file of a client."),
+    ListedCommand(
+        "completion", COMPLETION, "Print a script that lets bash, zsh or fish complete commands."
+    ),
     ListedCommand(
         "hook",
         "memolith.doors.hooks.run",

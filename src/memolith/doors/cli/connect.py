@@ -68,6 +68,11 @@ def may_overtake(line: bytes) -> bool:
     return b'"id"' in line and b'"method"' in line and b'"initialize"' not in line
 
 
+def key_of_environment() -> str:
+    """The key for the server; clients that were set up for Sekha name it their way."""
+    return os.environ.get("MEMOLITH_KEY") or os.environ.get("SEKHA_API_KEY", "")
+
+
 class Bridge:
     """Sends frames to one server and writes what comes back to the wire."""
 
@@ -77,7 +82,7 @@ class Bridge:
         self.headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
-            "Authorization": f"Bearer {os.environ.get('SEKHA_API_KEY', '')}",
+            "Authorization": f"Bearer {key_of_environment()}",
         }
 
     def send(self, line: bytes) -> None:

@@ -5,27 +5,40 @@ import sys
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
-from memolith.doors.cli.command import Command, Options, add_tenant, add_yes
+from memolith.doors.cli.command import (
+    Command,
+    Options,
+    add_tenant,
+    add_words,
+    add_yes,
+    choices_metavar,
+)
 from memolith.doors.cli.output import confirm, note
-from memolith.engine.validation import when
-from memolith.errors import NotFound
+from memolith.doors.cli.times import time_ahead
+from memolith.errors import InvalidInput, NotFound
 
 DEFAULT_SCOPES = ("read", "write")
+KEY_SYSTEMS = ("memolith", "sekha", "lanonasis", "mem0")
+"""The names in `KEY_FORMS` of the engine, which the help need not load."""
 
 
 def keys(app: App, options: Options) -> object:
-    if options.action == "create":
-        return create_key(app, options)
-    if options.action == "revoke":
-        return revoke_key(app, options)
+    actions = {
+        "create": create_key,
+        "revoke": revoke_key,
+        "pause": pause_key,
+        "resume": resume_key,
+    }
+    if options.action in actions:
+        return actions[options.action](app, options)
     return list_keys(app)
 
 
 def create_key(app: App, options: Options) -> object:
-    # The access layer brings HTTP parts with it, and no other action needs them.
-    from memolith.doors.http.auth.keys import NewKey, make_key
+    # Only this command needs it.
+    from memolith.engine.client_keys import NewKey
 
-    expires_at = when("expires", options.expires) if options.expires else None
+    expires_at = time_ahead("expires", options.expires) if options.expires else None
     wanted = NewKey(
         options.name or "key",
         options.user,
@@ -33,8 +46,9 @@ def create_key(app: App, options: Options) -> object:
         tuple(options.scopes or DEFAULT_SCOPES),
         expires_at,
         tuple(options.projects or ()),
+        options.like,
     )
-    secret, record = make_key(app.keys, app.clock.now(), wanted)
+    secret, record = app.engine.client_keys.create(Caller(options.tenant), wanted)
     note("The key is shown once; only its hash is kept.")
     if options.json:
         return {
@@ -47,12 +61,49 @@ def create_key(app: App, options: Options) -> object:
 
 
 def revoke_key(app: App, options: Options) -> object:
-    if not app.keys.revoke(options.name):
+    id = key_id(app, options.name)
+    app.engine.client_keys.revoke(owner_of(app, id), id)
+    return {"revoked": id}
+
+
+def key_id(app: App, beginning: str) -> str:
+    """The id of the key that begins so."""
+    ids = [key.id for key in app.keys.all()]
+    found = [id for id in ids if beginning and id.startswith(beginning)]
+    if beginning in ids or not found:
+        return beginning
+    if len(found) > 1:
+        raise InvalidInput(
+            f"{beginning!r} begins the ids of {len(found)} keys; type more of it.", field="name"
+        )
+    return found[0]
+
+
+def pause_key(app: App, options: Options) -> object:
+    id = key_id(app, options.name)
+    app.engine.client_keys.pause(owner_of(app, id), id)
+    return {"paused": id}
+
+
+def resume_key(app: App, options: Options) -> object:
+    id = key_id(app, options.name)
+    app.engine.client_keys.pause(owner_of(app, id), id, paused=False)
+    return {"resumed": id}
+
+
+def owner_of(app: App, id: str) -> Caller:
+    """Whoever changes a key at this machine acts for the tenant of the key."""
+    key = app.keys.by_id(id)
+    if key is None:
         raise NotFound("There is no such key; `memolith keys list` shows them.", field="name")
-    return {"revoked": options.name}
+    return Caller(key.tenant)
 
 
 def list_keys(app: App) -> object:
+    # Only this command needs it.
+    from memolith.engine.client_keys import state_of
+
+    now = app.clock.now()
     return [
         {
             "id": key.id,
@@ -63,30 +114,46 @@ def list_keys(app: App) -> object:
             "projects": ",".join(key.projects) or "all",
             "expires": key.expires_at or "never",
             "last used": key.last_used or "never",
-            "state": "revoked" if key.revoked else "valid",
+            "state": state_of(key, now),
         }
         for key in app.keys.all()
     ]
 
 
 def add_keys_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["create", "list", "revoke"])
     parser.add_argument(
-        "name", nargs="?", default="", help="a name for a new key, or the id of one to revoke"
+        "action", choices=["create", "list", "revoke", "pause", "resume"], help="what to do"
     )
-    parser.add_argument("--user", default="local")
+    parser.add_argument(
+        "name", nargs="?", default="", help="a name for a new key, or the id of one to change"
+    )
+    parser.add_argument("--user", default="local", help="the user whom the key speaks for (local)")
     add_tenant(parser)
-    parser.add_argument(
-        "--scope", action="append", dest="scopes", help="read, write, admin, run (read and write)"
+    add_words(
+        parser,
+        "scopes",
+        "what the key may do (read and write)",
+        metavar=choices_metavar(("read", "write", "admin", "run")),
     )
-    parser.add_argument(
-        "--project",
-        action="append",
-        dest="projects",
+    add_words(
+        parser,
+        "projects",
+        "bind the key to projects; it sees nothing of the others",
         metavar="PROJECT",
-        help="bind the key to a project; it sees nothing of the others (may be repeated)",
     )
-    parser.add_argument("--expires", metavar="TIME")
+    parser.add_argument(
+        "--expires", metavar="TIME", help="when it ends: 2027-01-31, or 90d for in 90 days"
+    )
+    parser.add_argument(
+        "--like",
+        choices=KEY_SYSTEMS,
+        default=KEY_SYSTEMS[0],
+        help="make a key of the form that the clients of another system accept (memolith)",
+    )
+
+
+def only_lists(options: Options) -> bool:
+    return bool(options.action == "list")
 
 
 def vault(app: App, options: Options) -> object:
@@ -113,14 +180,18 @@ def rekey(app: App, options: Options) -> object:
     return {"sealed": app.rekey_vault(new_key)}
 
 
+def only_reveals(options: Options) -> bool:
+    return bool(options.action == "reveal")
+
+
 def add_vault_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["reveal", "rekey"])
+    parser.add_argument("action", choices=["reveal", "rekey"], help="what to do")
     add_tenant(parser)
     add_yes(parser)
     parser.add_argument("id", nargs="?", default="", help="the id of the key to reveal")
 
 
 COMMANDS = (
-    Command("keys", keys, add_keys_options),
-    Command("vault", vault, add_vault_options),
+    Command("keys", keys, add_keys_options, reads_only=only_lists),
+    Command("vault", vault, add_vault_options, reads_only=only_reveals),
 )

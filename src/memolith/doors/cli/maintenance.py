@@ -1,18 +1,20 @@
 """Commands that look after the data: check, repair, back up, examine."""
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
 from memolith import __version__, store_copy
 from memolith.bootstrap import App, library_version, open_store, restore_backup
-from memolith.doors.cli.command import Command, Options
+from memolith.doors.cli.command import Command, Options, always
+from memolith.doors.cli.findings import machine_findings, store_findings
 from memolith.doors.cli.output import note, progress
-from memolith.errors import EmbedderDown, InvalidInput
+from memolith.doors.mcp.data_check import DATABASE_FILE, is_read_only, unusable_reason
+from memolith.errors import EmbedderDown, InvalidInput, MemolithError, StoreGone
 from memolith.private_files import open_to_others
 
-MIN_FREE_BYTES = 100_000_000
+CHOOSE_ANOTHER_FOLDER = "Mend that, or choose another folder with --data or MEMOLITH_DATA."
+CHECK_DATABASE = "Check that PostgreSQL runs, and the setting `database` (MEMOLITH_DATABASE)."
 VAULT_KEY_PLACES = {
     "": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are "
     "better",
@@ -62,21 +64,55 @@ def restore(app: App, options: Options) -> object:
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, metavar="FILE", help="the file of the backup")
 
 
 def doctor(app: App, options: Options) -> object:
     settings = app.settings
+    reason = None if settings.database else unusable_reason(str(settings.data))
+    if reason is not None:
+        return brief_report(app, [f"{reason[0].upper()}{reason[1:]} {CHOOSE_ANOTHER_FOLDER}"])
+    if not settings.database and not (settings.data / DATABASE_FILE).exists():
+        return {
+            **brief_report(app, [*privacy_problems(app), *machine_findings(app)]),
+            "store": "none yet; the first `memolith remember` makes it",
+        }
+    try:
+        assert app.engine
+    except MemolithError as error:
+        remedy = f" {CHECK_DATABASE}" if isinstance(error, StoreGone) else ""
+        return brief_report(app, [error.message + remedy, *machine_findings(app)])
+    return full_report(app)
+
+
+def brief_report(app: App, problems: list[str]) -> dict[str, object]:
+    """What can be told without a store."""
+    return {
+        "memolith": __version__,
+        "python": sys.version.split()[0],
+        "sqlite": library_version(),
+        "data": str(app.settings.data),
+        "problems": problems,
+    }
+
+
+def full_report(app: App) -> dict[str, object]:
+    settings = app.settings
     state = app.engine.maintenance.state()
     vault_keys, vault_problems = app.engine.vault.examine()
     model, model_problems = examine_model(app)
-    problems = disk_problems(settings.data)
+    problems = store_findings(app, library_version())
+    if is_read_only(str(settings.data)):
+        problems.append(
+            f"{settings.data} can only be read; check its permissions if you want to remember."
+        )
     problems += privacy_problems(app)
     problems += [f"{error}; `memolith upkeep` tries again." for error in state.errors]
     problems += vault_problems
     problems += model_problems
     for text in app.store.check():
         problems.append(f"database file: {text}; restore a backup with `memolith restore-backup`.")
+    problems += machine_findings(app)
     vault = "empty"
     if vault_keys:
         place = VAULT_KEY_PLACES.get(settings.vault_key, "MEMOLITH_VAULT_KEY")
@@ -127,18 +163,11 @@ def privacy_problems(app: App) -> list[str]:
     return problems
 
 
-def disk_problems(folder: Path) -> list[str]:
-    free = shutil.disk_usage(folder).free
-    if free >= MIN_FREE_BYTES:
-        return []
-    return [f"Only {free:,} bytes are free on the disk of the data folder."]
-
-
 COMMANDS = (
-    Command("verify", verify),
+    Command("verify", verify, reads_only=always),
     Command("rebuild", rebuild),
     Command("upkeep", upkeep),
-    Command("backup", backup, add_file),
+    Command("backup", backup, add_file, reads_only=always),
     Command("restore-backup", restore, add_file),
     Command("doctor", doctor),
     Command("migrate", migrate),

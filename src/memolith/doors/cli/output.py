@@ -8,14 +8,21 @@ from collections.abc import Callable
 from typing import Any, TextIO, TypeGuard
 
 from memolith.doors.cli.command import Options
+from memolith.doors.cli.human import human_size, human_time, is_time
+from memolith.doors.cli.style import BOLD, styled, without_controls
+from memolith.doors.cli.tables import cut, fitted_table
 from memolith.errors import Denied
 
 DEFAULT_COLUMNS = 100
 DEFAULT_LINES = 24
 MAX_TEXT_COLUMNS = 110
 BAR_CELLS = 25
+FIELD_GAP = 2
 LONG_FIELDS_OF_HITS = ("updated_at", "superseded_by")
 LENGTH_OF_DAY = len("2026-01-31")
+SIZES_IN_BYTES = ("bytes", "sizes")
+"""Fields that hold a number of bytes, or several by name."""
+YES = ("y", "yes")
 UNKNOWN_TOTAL_STEP = 100
 """How often a count without a known total is shown."""
 
@@ -57,8 +64,8 @@ def confirm(options: Options, question: str) -> None:
     """Ask before something that cannot be taken back, unless `--yes` was given."""
     if options.yes:
         return
-    note(f"{question} Type yes: ")
-    if sys.stdin.readline().strip().lower() != "yes":
+    note(f"{question} [y/N] ")
+    if sys.stdin.readline().strip().lower() not in YES:
         raise Denied("Nothing was done, because the answer was not yes.")
 
 
@@ -76,34 +83,61 @@ def field_lines(fields: dict[str, Any], columns: int) -> list[str]:
     lines: list[str] = []
     name_width = max((len(name) for name in fields), default=0)
     for name, value in fields.items():
+        label = styled(name.ljust(name_width), BOLD)
         if is_rows(value):
-            lines += ["", *table_lines(value, columns), ""]
+            if lines and lines[-1]:
+                lines.append("")
+            lines += [*table_lines(value, columns), ""]
         elif name == "text":
             lines.append(wrapped(value, columns, ""))
         elif name == "problems" and value:
-            lines += [f"{name.ljust(name_width)}  {cell(problem)}" for problem in value]
+            lines += [f"{label}  {cell(problem)}" for problem in value]
         elif value not in (None, "", {}):
-            lines.append(f"{name.ljust(name_width)}  {cell(value)}")
+            lines.append(f"{label}  {named_cell(name, value)}")
+    if lines and not lines[-1]:
+        del lines[-1]
     return lines
 
 
 def table_lines(rows: Rows, columns: int) -> list[str]:
-    """A table; the text of a row and the rows inside it stand indented below its line."""
+    """A table; the text of a row and the rows inside it stand indented below its line.
+
+    Where the terminal is too narrow for a table, each row is shown field by field.
+    """
     rows = [shortened(row) for row in rows]
     names = table_columns(rows)
-    cells = [[cell(row.get(name)) for name in names] for row in rows]
-    widths = []
-    for number, name in enumerate(names):
-        widths.append(max(len(name), *(len(line[number]) for line in cells)))
-    lines: list[str] = []
-    append_line(lines, names, widths, columns)
-    append_line(lines, ["-" * width for width in widths], widths, columns)
-    for row, line in zip(rows, cells, strict=True):
-        append_line(lines, line, widths, columns)
-        for text in texts_below(row):
-            if text.strip():
-                lines.append(wrapped(text, columns, "    "))
+    cells = [[named_cell(name, row.get(name)) for name in names] for row in rows]
+    table = fitted_table(names, cells, columns)
+    if table is None:
+        return lines_by_field(rows, names, columns)
+    head, rule, *row_lines = table
+    lines = [line for line in (head, rule) if line]
+    for row, line in zip(rows, row_lines, strict=True):
+        if line:
+            lines.append(line)
+        lines += lines_below(row, columns)
     return lines
+
+
+def lines_by_field(rows: Rows, names: list[str], columns: int) -> list[str]:
+    lines: list[str] = []
+    for row in rows:
+        if lines:
+            lines.append("")
+        fields = {name: row.get(name) for name in names}
+        room = columns - max(len(name) for name in names) - FIELD_GAP
+        shown = {
+            name: cut(named_cell(name, value), room)
+            for name, value in fields.items()
+            if value not in (None, "")
+        }
+        lines += field_lines(shown, columns)
+        lines += lines_below(row, columns)
+    return lines
+
+
+def lines_below(row: dict[str, Any], columns: int) -> list[str]:
+    return [wrapped(text, columns, "    ") for text in texts_below(row) if text.strip()]
 
 
 def shortened(row: dict[str, Any]) -> dict[str, Any]:
@@ -130,16 +164,6 @@ def table_columns(rows: Rows) -> list[str]:
     return chosen
 
 
-def append_line(lines: list[str], cells: list[str], widths: list[int], columns: int) -> None:
-    """Add one line of a table, cut at the edge of the screen; an empty one is left out."""
-    padded = [text.ljust(width) for text, width in zip(cells, widths, strict=True)]
-    line = "  ".join(padded).rstrip()
-    if len(line) > columns:
-        line = line[: columns - 1] + "…"
-    if line:
-        lines.append(line)
-
-
 def texts_below(row: dict[str, Any]) -> list[str]:
     """What was said, or the steps of what happened."""
     texts = [row.get("text", "")]
@@ -153,20 +177,36 @@ def is_rows(value: object) -> TypeGuard[Rows]:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
+def named_cell(name: str, value: object) -> str:
+    """A value in one line; a number of bytes as a size."""
+    if name not in SIZES_IN_BYTES:
+        return cell(value)
+    if isinstance(value, int):
+        return human_size(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{part}: {human_size(size)}" for part, size in value.items())
+    return cell(value)
+
+
 def cell(value: object) -> str:
     """A value in one line."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, list):
         return "; ".join(cell(part) for part in value) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{name}: {cell(part)}" for name, part in value.items())
     if isinstance(value, float):
         return f"{value:.2f}"
-    return " ".join(str(value).split())
+    if isinstance(value, str) and is_time(value):
+        return human_time(value)
+    return " ".join(without_controls(str(value)).split())
 
 
 def wrapped(text: str, columns: int, indent: str) -> str:
+    text = without_controls(text)
     width = min(columns, MAX_TEXT_COLUMNS) - len(indent)
     filled = [textwrap.fill(line, width) for line in text.strip().splitlines()]
     return textwrap.indent("\n".join(filled), indent)

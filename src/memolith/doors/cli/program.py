@@ -1,16 +1,26 @@
 """Runs one command of `memolith`: parses it, opens the app, prints the result or the failure."""
 
+from __future__ import annotations
+
 import argparse
 import json
-import logging
 import os
 import sys
 from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memolith.doors.cli.command import Options
 from memolith.doors.cli.output import note, print_result
 from memolith.doors.cli.parser import parse
-from memolith.errors import FULL_DISK, DiskFull, MemolithError, Unavailable
+from memolith.doors.cli.style import RED, styled
+from memolith.doors.logs import configure_logging
+from memolith.doors.mcp.data_check import DATABASE_FILE
+from memolith.errors import FULL_DISK, DiskFull, MemolithError, NotFound, Unavailable
+
+if TYPE_CHECKING:
+    from memolith.bootstrap import App
+
 
 SETTING_FLAGS = ("data", "repo", "host", "port")
 """The flags that are settings too."""
@@ -23,7 +33,7 @@ EXIT_INTERRUPTED = 130
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit status; a failure is told on standard error."""
     # Until the arguments are parsed nobody knows whether people or a program are reading.
-    options = argparse.Namespace(json=True)
+    options = argparse.Namespace(json="--json" in arguments)
     try:
         options = parse(arguments)
         return run_command(options)
@@ -47,21 +57,47 @@ def run_command(options: Options) -> int:
     from memolith.settings import load
 
     settings = load({name: getattr(options, name, None) for name in SETTING_FLAGS})
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, settings.log_format)
+    if options.reads_only(options) and not settings.database:
+        refuse_missing_store(settings.data)
     with closing(App(settings)) as app:
+        complete_ids(app, options)
         result = options.run(app, options)
         if result is not None:
-            print_result(options, result)
+            print_result(options, shown(app, options, result))
     found_problems = isinstance(result, dict) and bool(result.get("problems"))
     return EXIT_FAILED if found_problems else 0
 
 
-def configure_logging(level: str) -> None:
-    logging.basicConfig(
-        stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
-    # Only our own messages: libraries that log whole answers would log people's memories.
-    logging.getLogger("memolith").setLevel(level.upper())
+def refuse_missing_store(folder: Path) -> None:
+    """Tell that there is nothing to read, rather than make an empty store at a mistyped place."""
+    if not (folder / DATABASE_FILE).exists():
+        raise NotFound(
+            f"There is no memory in {folder}. Check --data and MEMOLITH_DATA, or begin one with "
+            "`memolith remember TEXT`.",
+            field="data",
+        )
+
+
+def complete_ids(app: App, options: Options) -> None:
+    """Put whole ids where the beginning of one was typed."""
+    if not options.item_ids:
+        return
+    # Commands without items need no store.
+    from memolith.doors.cli.item_ids import whole_id
+
+    for name in options.item_ids:
+        setattr(options, name, whole_id(app, getattr(options, name)))
+
+
+def shown(app: App, options: Options, result: object) -> object:
+    """The result as it is printed: whole for programs, with short ids for people."""
+    if options.json or not options.shows_items:
+        return result
+    # Commands without items need no store.
+    from memolith.doors.cli.item_ids import with_short_ids
+
+    return with_short_ids(app, result)
 
 
 def failure_of(error: OSError) -> MemolithError:
@@ -77,8 +113,7 @@ def report_failure(options: Options, failure: MemolithError) -> int:
         from memolith.tools.dialect import PLAIN
 
         note(json.dumps(PLAIN.failure(failure), ensure_ascii=False))
-    elif failure.field:
-        note(f"memolith: {failure.message} ({failure.field})")
     else:
-        note(f"memolith: {failure.message}")
+        field = f" ({failure.field})" if failure.field else ""
+        note(f"{styled('memolith:', RED, sys.stderr)} {failure.message}{field}")
     return EXIT_BAD_INPUT if failure.status == 400 else EXIT_FAILED

@@ -20,6 +20,10 @@ def tenant(app: App, options: Options) -> object:
     return purge(app, options)
 
 
+def only_lists(options: Options) -> bool:
+    return bool(options.action == "list")
+
+
 def move(app: App, options: Options) -> object:
     check_arguments(options.name, options.to)
     count = store_copy.move_tenant(
@@ -43,7 +47,7 @@ def check_arguments(name: str | None, url: str | None) -> None:
 
 
 def add_tenant_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["list", "move", "purge"])
+    parser.add_argument("action", choices=["list", "move", "purge"], help="what to do")
     parser.add_argument("name", nargs="?", help="the tenant")
     parser.add_argument("--to", metavar="URL", help="the database to move to")
     parser.add_argument(
@@ -51,4 +55,4 @@ def add_tenant_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMANDS = (Command("tenant", tenant, add_tenant_options),)
+COMMANDS = (Command("tenant", tenant, add_tenant_options, reads_only=only_lists),)

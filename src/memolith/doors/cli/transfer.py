@@ -1,6 +1,7 @@
 """Commands that bring data in and out: exports, imports, chats, and copies of stores."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -10,21 +11,29 @@ from typing import TextIO
 from memolith import store_copy
 from memolith.bootstrap import App, open_store_at
 from memolith.domain.callers import Caller
-from memolith.doors.cli.command import Command, Options, add_tenant
+from memolith.doors.cli.command import Command, Options, add_tenant, always
+from memolith.doors.cli.export_formats import JSON_LINES, add_format, export_notes
+from memolith.doors.cli.foreign import add_foreign_options, find_foreign, import_foreign
 from memolith.doors.cli.output import note, progress
+from memolith.doors.cli.standard_input import (
+    STANDARD_STREAM,
+    opened_lines,
+    refuse_other_encodings,
+)
 from memolith.doors.cli.vectors import add_no_vectors, make_vectors
 from memolith.engine.chat_formats.turns import empty_report
-from memolith.errors import InvalidInput, translated
+from memolith.errors import InvalidInput
 from memolith.private_files import open_private
 
 MAX_LABEL_CHARACTERS = 30
-STANDARD_STREAM = "-"
 
 
 def export(app: App, options: Options) -> object:
+    if options.format != JSON_LINES:
+        return export_notes(app, options)
     advance = progress("exporting")
     count = 0
-    with opened_for_writing(options.file) as file:
+    with opened_for_writing(options.file, force=options.force) as file:
         # The first line is a header, so the number of the last line is the number of events.
         for count, line in enumerate(app.engine.maintenance.export(options.tenant)):
             file.write(line + "\n")
@@ -39,51 +48,96 @@ def export(app: App, options: Options) -> object:
 
 
 def import_export(app: App, options: Options) -> object:
-    not_text = translated(
-        UnicodeDecodeError, InvalidInput, f"{options.file} is not UTF-8 text.", "file"
-    )
-    with not_text, opened_for_reading(options.file) as file:
+    foreign = find_foreign(options)
+    if foreign is not None:
+        foreign_report = import_foreign(app, options, foreign)
+        make_vectors(app, options)
+        return foreign_report
+    source = None if options.again else os.path.basename(options.file)
+    with opened_lines(options.file) as lines, file_named(options.file):
         report = app.engine.maintenance.import_(
-            Caller(tenant=options.tenant), file, progress("importing")
+            Caller(tenant=options.tenant), lines, progress("importing"), source
         )
+    if report.known:
+        note(f"{report.known:,} lines were imported before; `--again` adds texts once more.")
     make_vectors(app, options)
     return report._asdict()
 
 
 @contextmanager
-def opened_for_reading(name: str) -> Iterator[TextIO]:
-    """The file of that name; standard input for `-`, which stays open."""
-    if name == STANDARD_STREAM:
-        yield sys.stdin
-        return
-    with open(name, encoding="utf-8") as file:
-        yield file
+def file_named(name: str) -> Iterator[None]:
+    """Tell which file has a bad line, and what can be imported instead."""
+    try:
+        yield
+    except InvalidInput as error:
+        if error.field != "lines":
+            raise
+        file = "Standard input" if name == STANDARD_STREAM else name
+        raise InvalidInput(
+            f"{file} cannot be imported: {error.message} Nothing was imported. It is no file of "
+            "another program that memolith knows, and no line of an export; docs/how-to/move.md "
+            "says what can be imported.",
+            field="file",
+        ) from error
 
 
 @contextmanager
-def opened_for_writing(name: str) -> Iterator[TextIO]:
-    """The file of that name, for its owner alone; standard output for `-`, which stays open."""
+def opened_for_writing(name: str, *, force: bool) -> Iterator[TextIO]:
+    """The file of that name, for its owner alone; standard output for `-`, which stays open.
+
+    A file that is there already is only replaced by force, and only once all is written.
+    """
     if name == STANDARD_STREAM:
         yield sys.stdout
         return
-    with open(name, "w", encoding="utf-8", opener=open_private) as file:
-        yield file
+    target = Path(name)
+    if target.exists() and not force:
+        raise InvalidInput(
+            f"{name} exists already; choose another name, or replace it with --force.", field="file"
+        )
+    if target.exists() and not target.is_file():
+        # A device or a pipe is written as it is.
+        with open(name, "w", encoding="utf-8", opener=open_private) as file:
+            yield file
+        return
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "w", encoding="utf-8", opener=open_private) as file:
+            yield file
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
-def add_stream_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", default=STANDARD_STREAM)
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", nargs="?", default=STANDARD_STREAM, help="the file to write; `-` or none prints it"
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+    add_format(parser)
     add_tenant(parser)
 
 
 def add_import_options(parser: argparse.ArgumentParser) -> None:
-    add_stream_options(parser)
+    parser.add_argument(
+        "file", nargs="?", default=STANDARD_STREAM, help="the file; `-` or none: standard input"
+    )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="take what an earlier import brought once more, as new items",
+    )
+    add_tenant(parser)
+    add_foreign_options(parser)
     add_no_vectors(parser)
 
 
 def import_chats(app: App, options: Options) -> object:
     report = empty_report()
     for path in options.files:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        refuse_other_encodings(path)
+    for path in options.files:
+        with path.open(encoding="utf-8") as file:
             app.engine.chat_import.import_chats(
                 Caller(options.tenant),
                 file,
@@ -97,7 +151,7 @@ def import_chats(app: App, options: Options) -> object:
 
 
 def add_chat_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the exported chats")
     add_tenant(parser)
     parser.add_argument(
         "--folder",
@@ -128,7 +182,7 @@ def add_copy_options(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command("export", export, add_stream_options),
+    Command("export", export, add_export_options, reads_only=always),
     Command("import", import_export, add_import_options),
     Command("import-chats", import_chats, add_chat_options),
     Command("copy", copy, add_copy_options),

@@ -28,17 +28,17 @@ SAME_FROM_SIMILARITY = 0.8
 
 def save_paragraphs(
     core: Core, caller: Caller, branch: str | None, transcript: Path
-) -> dict[str, int]:
-    """Save the marked paragraphs that are not stored yet; how many in each namespace."""
-    saved: dict[str, int] = {}
+) -> dict[str, str]:
+    """Save the marked paragraphs that are not stored yet; their ids with their namespaces."""
+    saved: dict[str, str] = {}
     for text in marked_paragraphs(transcript):
-        if sum(saved.values()) == MAX_SAVED:
+        if len(saved) == MAX_SAVED:
             break
         if is_stored(core, caller, text):
             continue
         namespace = signals(text)[0]
-        core.writing.remember(caller, draft_of(text, namespace, caller, branch))
-        saved[namespace] = saved.get(namespace, 0) + 1
+        written = core.writing.remember(caller, draft_of(text, namespace, caller, branch))
+        saved[written.item.id] = namespace
     return saved
 
 
@@ -64,7 +64,8 @@ def draft_of(text: str, namespace: str, caller: Caller, branch: str | None) -> D
 
 def marked_paragraphs(transcript: Path) -> Iterator[str]:
     """The paragraphs with signal words that the user and the assistant wrote."""
-    for line in transcript.read_text(encoding="utf-8", errors="replace").splitlines():
+    # Not `splitlines`: clients write other separators than line feeds as they are.
+    for line in transcript.read_text(encoding="utf-8", errors="replace").split("\n"):
         if not line.startswith("{"):
             continue
         for paragraph in re.split(r"\n\s*\n", message_text(json.loads(line))):

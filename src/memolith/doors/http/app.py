@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -13,11 +13,22 @@ from starlette.types import ASGIApp
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
-from memolith.doors.http.auth.access import ALWAYS_OPEN, UPLOAD_PATH, Access, CallerCheck
+from memolith.doors.http.auth.access import (
+    ALWAYS_OPEN,
+    IMPORT_PATH,
+    UPLOAD_PATH,
+    Access,
+    CallerCheck,
+    is_page,
+)
+from memolith.doors.http.auth.browser_login import BrowserLogin
+from memolith.doors.http.auth.tickets import Tickets, page_secret
 from memolith.doors.http.auth.tokens import TokenIssuer
 from memolith.doors.http.conformance import conformance_fixtures
+from memolith.doors.http.error_headers import error_headers
 from memolith.doors.http.error_wording import PathWording
 from memolith.doors.http.files import FileRoutes
+from memolith.doors.http.foreign_routes import ForeignPaths, ForeignRoutes
 from memolith.doors.http.health import HealthRoutes
 from memolith.doors.http.limits import CallLimit
 from memolith.doors.http.mcp_paths import mcp_paths
@@ -26,9 +37,15 @@ from memolith.doors.http.oauth_metadata import OAuthMetadata
 from memolith.doors.http.openapi import docs_page, openapi
 from memolith.doors.http.rest import RestTools
 from memolith.doors.http.sessions import SessionLimit
+from memolith.doors.http.transfer import EXPORT_PATH, TransferRoutes
+from memolith.doors.page.routes import OPEN_PATHS as PAGE_OPEN_PATHS
+from memolith.doors.page.routes import page_routes
+from memolith.doors.page.site import Site, key_of_browser, token_of_browser
+from memolith.doors.request_keys import REQUEST_ID_KEY
 from memolith.doors.worker_pools import WorkerPools
 from memolith.errors import InvalidInput, MemolithError, NotFound
 from memolith.tools.registry import Registry
+from memolith.tools.rest_apis import REST_APIS
 
 DOWNLOAD_PATH = "/files/content"
 CONFORMANCE_PATH = "/conformance"
@@ -74,32 +91,52 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     def check_project(caller: Caller) -> None:
         app.engine.projects.check(caller)
 
-    wording = PathWording(app.registry)
+    secret = page_secret(settings.data, settings.page_secret)
+    tickets = Tickets(secret, app.keys)
+    callers = CallerCheck(
+        app.keys,
+        app.clock.now,
+        check_project,
+        issuer,
+        partial(key_of_browser, tickets),
+        token_of_browser,
+    )
+    login = BrowserLogin(settings, secret) if issuer and settings.oauth_client_id else None
+    site = Site(app, registry, pools, tickets, metrics, callers, login)
+
+    foreign = ForeignPaths(REST_APIS)
+    wording = PathWording(app.registry, foreign)
 
     async def refuse(request: Request, error: Exception) -> Response:
+        if is_page(request.url.path) and getattr(error, "status_code", 404) == 404:
+            return site.error_page(request, page_error(error))
         return refusal(wording, request, error)
 
     server = Starlette(
         routes=[
             *routes(app, registry, metrics, issuer, pools, read_only=read_only),
+            *page_routes(site),
             *(Route(path, endpoint) for path, endpoint in mcp.items()),
+            *foreign_routes(app, metrics, issuer, pools, read_only=read_only),
         ],
         lifespan=lifespan,
         exception_handlers={404: refuse, 405: refuse, MemolithError: refuse},
     )
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
-    open_paths = ALWAYS_OPEN | {DOWNLOAD_PATH}
+    open_paths = ALWAYS_OPEN | {DOWNLOAD_PATH} | PAGE_OPEN_PATHS | foreign.open_paths
     if conformance:
         open_paths |= {CONFORMANCE_PATH}
     return Access(
         server,
         settings,
-        CallerCheck(app.keys, app.clock.now, check_project, issuer),
+        callers,
         # Only a store that several servers share has an allowance for all of them.
         CallLimit(settings.calls_per_minute, getattr(app.store, "take_calls", None)),
         word_error=wording.word,
         open_paths=open_paths,
+        refuse_browser=site.refuse,
+        answers_at_once=lambda path: foreign.api_of(path) is not None,
     )
 
 
@@ -116,6 +153,7 @@ def routes(
     rest = RestTools(app, registry, issuer, pools)
     health = HealthRoutes(app, metrics)
     files = FileRoutes(app, pools)
+    transfer = TransferRoutes(app, pools)
     oauth = OAuthMetadata(issuer)
     well_known = "/.well-known/oauth-protected-resource"
 
@@ -134,6 +172,7 @@ def routes(
         Route("/health", health.health),
         Route("/metrics", health.metrics),
         Route(DOWNLOAD_PATH, files.download),
+        Route(EXPORT_PATH, transfer.export),
         Route("/docs", show_docs),
         Route("/openapi.json", show_openapi),
         Route(well_known, oauth.protected_resource),
@@ -141,20 +180,49 @@ def routes(
     ]
     if not read_only:
         found.append(Route(UPLOAD_PATH, files.upload, methods=["POST"]))
+        found.append(Route(IMPORT_PATH, transfer.import_, methods=["POST"]))
     return found
+
+
+def foreign_routes(
+    app: App,
+    metrics: CallMetrics,
+    issuer: TokenIssuer | None,
+    pools: WorkerPools,
+    *,
+    read_only: bool,
+) -> list[Route]:
+    """The routes of other memory systems."""
+    health = HealthRoutes(app, metrics)
+    found: list[Route] = []
+    for api in REST_APIS:
+        found += health.routes_of(api)
+        tools = [route.tool for route in api.routes]
+        rest = RestTools(app, Registry([], tools, metrics.observe), issuer, pools)
+        found += ForeignRoutes(api, rest, read_only=read_only).routes()
+    return found
+
+
+def page_error(error: Exception) -> MemolithError:
+    """An error of the web page, also where the router found no page."""
+    if isinstance(error, MemolithError):
+        return error
+    return NotFound("There is no such page.")
 
 
 def refusal(wording: PathWording, request: Request, error: Exception) -> Response:
     """An error in the words of the path, whether it is ours or one of the router."""
+    path = request.url.path
+    request_id = request.scope[REQUEST_ID_KEY]
     headers = getattr(error, "headers", None)
     if isinstance(error, MemolithError):
-        if error.retry_s is not None:
-            headers = {"retry-after": str(error.retry_s)}
-        return JSONResponse(wording.word(error, request.url.path), error.status, headers)
+        body = wording.word(error, path, request_id)
+        return JSONResponse(body, error.status, error_headers(error))
     status = getattr(error, "status_code", 404)
     ours: MemolithError
     if status == 405:
         ours = InvalidInput("This path takes another method.")
     else:
         ours = NotFound("There is no such path.")
-    return JSONResponse(wording.word(ours, request.url.path), status, headers)
+    body = wording.word(ours, path, request_id)
+    return JSONResponse(body, status, headers)

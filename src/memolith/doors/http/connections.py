@@ -9,6 +9,8 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from memolith.doors.http.auth.access import LIVE_PATH
+
 
 class IdleConnections:
     """The connections without a request in progress, the oldest first."""
@@ -76,6 +78,13 @@ class GuardedProtocol(H11Protocol):
         # Before the next request is looked for, which may be there already.
         self._idle.add(self)
         super().on_response_complete()
+
+    def shutdown(self) -> None:
+        """Let the running request finish as the server ends; a stream of changes never would."""
+        super().shutdown()
+        is_running = self.cycle is not None and not self.cycle.response_complete
+        if is_running and self.cycle.scope["path"] == LIVE_PATH:
+            self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -1,8 +1,11 @@
 """Whether the server works, and its figures."""
 
+from collections.abc import Callable
+
 import anyio
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 
 from memolith import __version__
 from memolith.bootstrap import App
@@ -10,6 +13,9 @@ from memolith.domain.callers import MACHINE_TENANT, Caller
 from memolith.doors.http.metrics import CONTENT_TYPE, CallMetrics
 from memolith.doors.request_keys import CALLER_KEY
 from memolith.errors import MemolithError
+from memolith.tools.dialect import unchanged
+from memolith.tools.rest_api import RestApi
+from memolith.tools.schema import Body
 
 MAX_CHECKS = 4
 
@@ -25,31 +31,32 @@ class HealthRoutes:
 
     async def health(self, request: Request) -> Response:
         """Open to everybody, so it tells no more than that."""
-        return await anyio.to_thread.run_sync(self.check_health, limiter=self.checks)
+        return await self.health_as(unchanged)
 
-    def check_health(self) -> Response:
+    def routes_of(self, api: RestApi) -> list[Route]:
+        """The same for the clients of another system; the health is in its words."""
+
+        async def health(request: Request) -> Response:
+            return await self.health_as(api.health)
+
+        return [Route(api.health_path, health), Route(api.prefix + "/metrics", self.metrics)]
+
+    async def health_as(self, word: Callable[[Body], Body]) -> Response:
+        state = await anyio.to_thread.run_sync(self.check_health, limiter=self.checks)
+        return JSONResponse(word(state), 200 if state["status"] == "healthy" else 503)
+
+    def check_health(self) -> Body:
         try:
             state = self.app.engine.maintenance.health()
         except MemolithError as error:
-            return JSONResponse({"status": "unhealthy", "error": error.type}, 503)
-        return JSONResponse(
-            {"status": "healthy", "version": __version__, "embeddings": state["embeddings"]}
-        )
+            return {"status": "unhealthy", "error": error.type}
+        return {"status": "healthy", "version": __version__, "embeddings": state["embeddings"]}
 
     def metrics(self, request: Request) -> Response:
         """The figures of the caller's tenant; for the admin of this machine, those of all."""
         caller: Caller = request.scope[CALLER_KEY]
-        maintenance = self.app.engine.maintenance
-        tenant: str | None
-        if caller.admin and caller.tenant == MACHINE_TENANT:
-            tenant = None
-            state = maintenance.health()
-            pending = int(state["pending"])
-            failed = int(state["failed"])
-        else:
-            tenant = caller.tenant
-            counts = maintenance.outbox_counts(tenant)
-            pending = counts["pending"]
-            failed = counts["failed"]
-        text = self.call_metrics.text(tenant, pending, failed)
+        is_machine_admin = caller.admin and caller.tenant == MACHINE_TENANT
+        tenant = None if is_machine_admin else caller.tenant
+        waiting = self.app.engine.maintenance.waiting_embeddings(tenant)
+        text = self.call_metrics.text(tenant, waiting)
         return PlainTextResponse(text, media_type=CONTENT_TYPE)

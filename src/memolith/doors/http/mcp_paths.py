@@ -19,8 +19,10 @@ from memolith.doors.mcp import frames
 from memolith.doors.mcp.server import MemolithServer
 from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
 from memolith.doors.shares import Share
+from memolith.doors.trace_context import trace_of_headers, trace_of_meta
 from memolith.doors.worker_pools import WorkerPools
 from memolith.engine.engine import Engine
+from memolith.engine.usage import Client, program_of
 from memolith.errors import RateLimited
 from memolith.tools.call import Call
 from memolith.tools.registry import Registry
@@ -131,6 +133,9 @@ class McpPath:
                 self.engine(),
                 scope.get(REQUEST_ID_KEY, ""),
                 scopes=scope[SCOPES_KEY],
+                client=client_of(scope, headers, plain),
+                door="mcp-http",
+                trace=trace_of_meta(plain.meta) or trace_of_headers(scope["headers"]),
             )
 
         name = plain.tool.name
@@ -143,6 +148,14 @@ class McpPath:
             outcome = self.registry.refuse(name, error)
         result = frames.encode_outcome(outcome, self.server_meta)
         return Response(frames.result_frame(message, result), media_type="application/json")
+
+
+def client_of(scope: Scope, headers: dict[bytes, bytes], plain: frames.PlainCall) -> Client:
+    """The key and the program of a plain call."""
+    share = scope.get(SHARE_KEY)
+    user_agent = headers.get(b"user-agent", b"").decode("latin-1")
+    program = plain.program or program_of(user_agent)
+    return Client(share.key if share else "", program)
 
 
 def is_plain_read(plain: frames.PlainCall, scope: Scope, header_name: bytes) -> bool:

@@ -3,9 +3,9 @@
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from memolith.domain.callers import SCOPES
 from memolith.doors.http.auth.tokens import TokenIssuer
 from memolith.errors import NotFound
-from memolith.tools.call import SCOPES
 
 
 class OAuthMetadata:

@@ -23,6 +23,7 @@ HEALTH = {
         "responses": {"200": {"description": "It does."}},
     }
 }
+SCHEMA_PATH = "/openapi.json"
 PAGE_START = """\
 <!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>
 <style>body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem}
@@ -48,7 +49,7 @@ def openapi(registry: Registry) -> dict[str, Any]:
 
 def operation(tool: Tool) -> dict[str, Any]:
     body = {"application/json": {"schema": request_schema(tool)}}
-    result = {"application/json": {"schema": tool.output_schema}}
+    result = {"application/json": {"schema": tool.whole_output_schema}}
     return {
         "operationId": tool.name,
         "summary": tool.description,
@@ -84,9 +85,10 @@ def error_responses() -> dict[str, Any]:
     }
 
 
-def docs_page(registry: Registry) -> str:
-    """Every tool with its arguments, as a web page."""
-    return PAGE_START + "".join(tool_section(tool) for tool in registry.tools)
+def docs_page(registry: Registry, schema_path: str = SCHEMA_PATH) -> str:
+    """Every tool with its arguments, as a web page that links to the description for machines."""
+    start = PAGE_START.replace(SCHEMA_PATH, schema_path)
+    return start + "".join(tool_section(tool) for tool in registry.tools)
 
 
 def tool_section(tool: Tool) -> str:

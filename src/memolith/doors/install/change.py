@@ -53,7 +53,7 @@ class Change:
             raise Conflict(
                 f"{self.file} was changed by another program just now; run the command again."
             )
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder_of(self.file)
         backup = backup_of(self.file)
         if self.backup_after is None:
             replace(self.file, self.after, like=self.file, mode=mode)
@@ -61,6 +61,8 @@ class Change:
         else:
             replace(backup, self.backup_after, like=self.file, mode=mode)
             replace(self.file, self.after, like=self.file, mode=mode)
+        if self.after is None:
+            remove_made_folders(self.file)
 
 
 def plan_install(client: Client, config: ConfigFile, file: Path, entries: Entries) -> Change:
@@ -143,6 +145,33 @@ def check_edit(config: ConfigFile, file: Path, text: str, expected: Section) -> 
             f"{file} is written in a way that this command cannot edit safely; change it by hand. "
             "Nothing was changed."
         )
+
+
+def made_folders_of(file: Path) -> Path:
+    """The file that tells how many of the folders around a config file were made for it."""
+    return file.with_name(file.name + ".memolith-folders")
+
+
+def make_folder_of(file: Path) -> None:
+    """Make the folders that a config file needs, and keep in mind how many were not there."""
+    missing = [folder for folder in file.parents if not folder.exists()]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if missing:
+        replace(made_folders_of(file), b"%d\n" % len(missing), like=file, mode=0o600)
+
+
+def remove_made_folders(file: Path) -> None:
+    """Remove the folders that were made for a config file, as far as nothing else is in them."""
+    count = content(made_folders_of(file))
+    if count is None or not count.strip().isdigit():
+        return
+    made_folders_of(file).unlink(missing_ok=True)
+    for folder in list(file.parents)[: int(count)]:
+        try:
+            folder.rmdir()
+        except OSError:
+            # Somebody uses it, so it and those around it stay.
+            return
 
 
 def backup_of(file: Path) -> Path:

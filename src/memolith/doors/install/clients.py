@@ -17,6 +17,15 @@ class ConfigFile:
 
 
 @dataclass(frozen=True)
+class HttpFields:
+    """How a client writes down a server that it reaches over HTTP."""
+
+    address_field: str = "url"
+    headers_field: str = "headers"
+    type: str = ""
+
+
+@dataclass(frozen=True)
 class Client:
     """A program that can start memolith."""
 
@@ -25,6 +34,10 @@ class Client:
     hooks: ConfigFile | None = None
     profile: str = "core"
     states_type: bool = False
+    http: HttpFields | None = None
+    """None if its file can only name programs to start."""
+    install_link: str = ""
+    """The kind of link that adds a server to it; empty if it has none."""
 
 
 def config_file(fields: dict[str, Any]) -> ConfigFile:
@@ -35,7 +48,8 @@ def config_file(fields: dict[str, Any]) -> ConfigFile:
 def client(fields: dict[str, Any]) -> Client:
     servers = config_file(fields.pop("servers"))
     hooks = config_file(fields.pop("hooks")) if "hooks" in fields else None
-    return Client(servers=servers, hooks=hooks, **fields)
+    http = HttpFields(**fields.pop("http")) if "http" in fields else None
+    return Client(servers=servers, hooks=hooks, http=http, **fields)
 
 
 def read_clients(file: Path) -> dict[str, Client]:

@@ -1,13 +1,15 @@
 """The commands `install` and `uninstall`."""
 
 import argparse
+import os
 import re
 import shlex
+import sys
 from pathlib import Path
 
 from memolith.bootstrap import App
 from memolith.doors.cli.command import Command, Options, add_yes
-from memolith.doors.cli.output import confirm, note, out
+from memolith.doors.cli.output import YES, confirm, note, out
 from memolith.doors.hooks.events import EVENTS
 from memolith.doors.install.change import (
     Change,
@@ -20,7 +22,9 @@ from memolith.doors.install.clients import CLIENTS, Client, ConfigFile
 from memolith.doors.install.entries import Entries, HookEntries, Section, ServerEntry
 from memolith.doors.install.launch import launch_command
 from memolith.doors.install.locations import config_files
+from memolith.doors.install.snippets import program_fields
 from memolith.errors import InvalidInput
+from memolith.settings import DATA_VARIABLE
 
 HOOK_TIMEOUT_S = 10
 PRIVATE_MODE = 0o600
@@ -30,22 +34,48 @@ SHARED_MODE = 0o666
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
 
 
-def install(app: App, options: Options) -> object:
+def install(app: App, options: Options) -> dict[str, object]:
     client = CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client says little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
     config = chosen_config(client, options)
+    data = told_folder(options)
     entry: Section
     if options.hooks:
-        entry = hook_groups(options.data)
+        entry = hook_groups(data)
     else:
-        entry = server_fields(client, profile, options.data)
+        entry = server_fields(client, profile, data)
     file = config_files(client, config, options.scope)[0]
     change = plan_install(client, config, file, entries(client, entry, options))
     if not change.changes_file:
         note(f"{file} has this entry already; nothing was changed.")
-    return carry_out(client, change, options, entry)
+    report = carry_out(client, change, options, entry)
+    if options.hooks or client.hooks is None:
+        return report
+    return with_hooks_offered(app, options, report)
+
+
+def with_hooks_offered(app: App, options: Options, report: dict[str, object]) -> dict[str, object]:
+    """The report with that of the hooks, if the user wants those, too."""
+    wanted = options.with_hooks
+    if not wanted and not options.dry_run and not options.yes and sys.stdin.isatty():
+        note("Hooks show memories at the start of a session and save decisions at its end.")
+        note("Add them as well? [y/N] ")
+        wanted = sys.stdin.readline().strip().lower() in YES
+    if not wanted:
+        note(f"Its hooks are added by `memolith install {options.client} --hooks`.")
+        return report
+    hooks = install(app, Options(**{**vars(options), "hooks": True}))
+    return {**report, "hooks": hooks}
+
+
+def told_folder(options: Options) -> Path | None:
+    """The data folder that the user named with a flag or a variable; None for the usual one."""
+    if options.data is not None:
+        return Path(options.data)
+    named = os.environ.get(DATA_VARIABLE)
+    return Path(named) if named else None
 
 
 def uninstall(app: App, options: Options) -> object:
@@ -83,12 +113,7 @@ def entries(client: Client, entry: Section, options: Options) -> Entries:
 def server_fields(client: Client, profile: str, data: Path | None) -> Section:
     """The fields of an entry that starts the stdio server."""
     program, *arguments = launch_command(["stdio", "--tools", profile], data)
-    fields: Section = {}
-    if client.states_type:
-        fields["type"] = "stdio"
-    fields["command"] = program
-    fields["args"] = arguments
-    return fields
+    return program_fields(client, program, arguments)
 
 
 def hook_groups(data: Path | None) -> Section:
@@ -142,7 +167,7 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hooks",
         action="store_true",
-        help="the hooks of Claude Code in its settings, not the server",
+        help="only the hooks of Claude Code in its settings, not the server",
     )
     parser.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
 
@@ -153,6 +178,9 @@ def add_install_options(parser: argparse.ArgumentParser) -> None:
         "--profile",
         metavar="TOOLS",
         help="the tools to offer; by default those that suit the client",
+    )
+    parser.add_argument(
+        "--with-hooks", action="store_true", help="the server and the hooks in one step"
     )
 
 

@@ -13,13 +13,16 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from memolith.domain.callers import Caller
+from memolith.domain.callers import SCOPES, Caller
 from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
 from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
 from memolith.doors.shares import Share
+from memolith.doors.trace_context import trace_of_headers, trace_of_meta
 from memolith.doors.worker_pools import WorkerPool
 from memolith.engine.engine import Engine
-from memolith.tools.call import SCOPES, Call, InputNeeded
+from memolith.engine.usage import Client, program_of
+from memolith.ports.telemetry import TraceContext
+from memolith.tools.call import Call, InputNeeded
 from memolith.tools.schema import Schema
 
 Context = ServerRequestContext[Any, Any]
@@ -84,7 +87,30 @@ class ClientLink:
             elicit=self.ask_user if self.can_ask_user() else None,
             changed=self.prompts_changed,
             local=self.ctx.request is None,
+            client=self.client(),
+            in_working_folder=self.ctx.request is None,
+            door="mcp-stdio" if self.ctx.request is None else "mcp-http",
+            trace=self.trace(),
         )
+
+    def trace(self) -> TraceContext | None:
+        """The span of the client: of this very call, or of the request that carries it."""
+        found = trace_of_meta(self.ctx.meta or {})
+        if found is None and self.ctx.request is not None:
+            found = trace_of_headers(self.ctx.request.scope["headers"])
+        return found
+
+    def client(self) -> Client:
+        """The key and the name of the program, as it told at the start of the session."""
+        share = self.share()
+        params = self.ctx.session.client_params
+        if params is not None:
+            program = params.client_info.name
+        elif self.ctx.request is not None:
+            program = program_of(self.ctx.request.headers.get("user-agent", ""))
+        else:
+            program = ""
+        return Client(share.key if share else "", program)
 
     def share(self) -> Share | None:
         """Whose share the request counts against; over stdio nobody's."""

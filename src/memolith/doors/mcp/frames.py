@@ -45,6 +45,17 @@ class PlainCall:
     def wants_progress(self) -> bool:
         return "progressToken" in self.meta
 
+    @property
+    def program(self) -> str:
+        """The name of the client, if this request tells it."""
+        return client_name(self.meta.get(CLIENT_INFO_KEY))
+
+
+def client_name(info: object) -> str:
+    """The name in what a client tells about itself; empty if there is none."""
+    name = info.get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else ""
+
 
 def parse_frame(line: bytes) -> Json | None:
     """The frame as an object; None for anything else, which is dropped, as the SDK does."""

@@ -50,8 +50,12 @@ class MemolithServer(Server[Any]):
         use_jsonrpc_codes: bool = False,
         bus: subscriptions.SubscriptionBus | None = None,
         pools: WorkerPools | None = None,
+        notice: str | None = None,
     ) -> None:
-        """With `use_jsonrpc_codes`, families that document JSON-RPC errors send them as such."""
+        """With `use_jsonrpc_codes`, families that document JSON-RPC errors send them as such.
+
+        A notice is told at the handshake, before the instructions of the families.
+        """
         self.registry = registry
         self.engine = engine
         self.use_jsonrpc_codes = use_jsonrpc_codes
@@ -64,7 +68,7 @@ class MemolithServer(Server[Any]):
             version=__version__,
             title=session_start.SERVER_TITLE,
             description=session_start.SERVER_DESCRIPTION,
-            instructions=session_start.instructions(registry),
+            instructions=session_start.instructions(registry, notice),
             cache_hints=session_start.CACHE_HINTS,
             # No tool takes arguments from headers, so the SDK need not look for them.
             get_tool_input_schema=lambda _: None,
@@ -274,6 +278,7 @@ def listed_resource(resource: Resource) -> types.Resource:
     return types.Resource(
         uri=resource.uri,
         name=resource.name,
+        title=resource.title,
         description=resource.description or None,
         mime_type=resource.mime_type,
     )

@@ -23,9 +23,10 @@ CACHE_HINTS: dict[CacheableMethod, CacheHint] = {
 """How long a client may keep an answer of each method."""
 
 
-def instructions(registry: Registry) -> str | None:
-    """The advice to the model: the instructions of each family that is shown."""
-    texts = [family.instructions for family in registry.shown if family.instructions]
+def instructions(registry: Registry, notice: str | None = None) -> str | None:
+    """The advice to the model: a notice, and the instructions of each family that is shown."""
+    texts = [notice] if notice else []
+    texts += [family.instructions for family in registry.shown if family.instructions]
     return "\n\n".join(texts) or None
 
 
@@ -33,6 +34,7 @@ def listed_tool(tool: Tool) -> types.Tool:
     """A tool as `tools/list` shows it."""
     return types.Tool(
         name=tool.name,
+        title=tool.dialect.title(tool.name),
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
@@ -42,6 +44,13 @@ def listed_tool(tool: Tool) -> types.Tool:
 
 def tool_hints(tool: Tool) -> types.ToolAnnotations:
     """Only what differs from the protocol's defaults: every hint costs a model tokens."""
+    if tool.dialect.every_hint:
+        return types.ToolAnnotations(
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        )
     if tool.read_only:
         return types.ToolAnnotations(read_only_hint=True)
     if tool.idempotent:

@@ -149,9 +149,9 @@ async def run(front: Front, server: Server[Any]) -> None:
             inbox.close()
 
 
-def serve(front: Front, app: App, registry: Registry) -> None:
+def serve(front: Front, app: App, registry: Registry, notice: str | None) -> None:
     """Serve until the client leaves."""
-    anyio.run(run, front, MemolithServer(registry, lambda: app.engine))
+    anyio.run(run, front, MemolithServer(registry, lambda: app.engine, notice=notice))
 
 
 def fill_cache(front: Front, registry: Registry, cache: StartCache) -> None:

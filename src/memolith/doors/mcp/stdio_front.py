@@ -40,6 +40,8 @@ PROMPTS_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/prompts/list_change
 IMPORTING_SWITCH_INTERVAL_S = 0.0005
 """While the main thread imports, the other threads get their turn sooner."""
 USUAL_SWITCH_INTERVAL_S = 0.005
+LAST_CALL_S = 1.0
+"""How long a call that is being tried may take to come back after its client has left."""
 HEAD_START_S = 0.25
 """A call that waits already is tried alone for so long; next to the import of the SDK, it would
 take twice the time."""
@@ -104,11 +106,15 @@ class Front:
         """Requests that the front has not answered, for the thread that tries calls."""
         self.feed: Callable[[bytes | None], object] | None = None
         """Where frames go once the SDK has taken over."""
+        self.is_trying = False
+        """Whether a call is being tried; it may come back for the SDK."""
         self.ended = False
         self.left_any_request = False
         self.waiting_requests = 0
         self.version: str | None = None
         """The version of the protocol that the client has shaken hands on."""
+        self.program = ""
+        """The name of the client, as it told when it shook hands."""
         self.handshake_id: int | str | None = None
         """The id of an `initialize` answered here, until the SDK's answer to it is dropped."""
 
@@ -133,6 +139,7 @@ class Front:
         if message["method"] == "initialize":
             self.version = message["params"]["protocolVersion"]
             self.handshake_id = message["id"]
+            self.program = frames.client_name(message["params"].get("clientInfo"))
             self.kept.append(line)
         if message["method"] == "tools/list":
             self.wake.set()
@@ -167,15 +174,18 @@ class Front:
             # Not kept while it is tried, so that it runs once whoever takes over meanwhile.
             position = self.kept.index(line)
             del self.kept[position]
+            self.is_trying = True
         result = run(message)
         with self.lock:
+            self.is_trying = False
             if result is not None:
-                self.waiting_requests -= 1
                 self.wire.write(frames.result_frame(message, result))
+                self.waiting_requests -= 1
             elif self.feed is not None:
                 self.feed(line)
             else:
                 self.kept.insert(position, line)
+            self._pass_on_end()
         return result is not None
 
     def read_frames(self) -> None:
@@ -199,33 +209,53 @@ class Front:
         """The client is gone."""
         with self.lock:
             self.ended = True
-            if self.feed is not None:
-                self.feed(None)
+            self._pass_on_end()
         self.wake.set()
         self.settled.set()
+
+    def _pass_on_end(self) -> None:
+        """Tell the SDK that the client is gone; it reads nothing after that.
+
+        So a call that is being tried is waited for, but not for ever.
+        """
+        if not self.ended or self.feed is None:
+            return
+        if self.is_trying:
+            timer = threading.Timer(LAST_CALL_S, self._give_up_call)
+            timer.daemon = True
+            timer.start()
+        else:
+            self.feed(None)
+
+    def _give_up_call(self) -> None:
+        with self.lock:
+            self.is_trying = False
+            self._pass_on_end()
 
     def take_over(self, feed: Callable[[bytes | None], object]) -> None:
         """Pass every frame to `feed` from now on, first those that were kept; None is the end."""
         with self.lock:
             for line in self.kept:
                 feed(line)
-            if self.ended:
-                feed(None)
             self.kept = []
             self.feed = feed
+            self._pass_on_end()
         # Wakes the thread that tries calls, which ends when it sees `feed`.
         self.requests.put((b"", {}))
 
     @property
     def is_over(self) -> bool:
         """Whether the client left before the SDK took over, and no request waits for an answer."""
-        return self.ended and not self.waiting_requests and self.feed is None
+        with self.lock:
+            return self.ended and not self.waiting_requests and self.feed is None
 
 
 def run_plain_call(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
     """The result of a plain call; None leaves the call to the SDK."""
     # pydantic comes with these, which the opening of a session must not wait for.
     from memolith.domain.callers import Caller
+    from memolith.doors.trace_context import trace_of_meta
+    from memolith.engine.usage import Client
     from memolith.tools.call import Call, InputNeeded, ignore
 
     plain = frames.find_plain_call(registry, message)
@@ -248,6 +278,10 @@ def run_plain_call(front: Front, app: App, registry: Registry, message: Json) ->
             # In the modern protocol only clients that listen are told, and the SDK knows those.
             changed=ignore if plain.is_modern else tell_changed,
             local=True,
+            client=Client(program=plain.program or front.program),
+            in_working_folder=True,
+            door="mcp-stdio",
+            trace=trace_of_meta(plain.meta),
         )
 
     try:
@@ -275,14 +309,22 @@ def serve(
     profile: str = "all",
     *,
     read_only: bool = False,
+    notice: str | None = None,
 ) -> None:
-    """Serve MCP over stdin and stdout until the client leaves; opens the app once it is needed."""
+    """Serve MCP over stdin and stdout until the client leaves; opens the app once it is needed.
+
+    A notice is told at the handshake.
+    """
+    if notice is not None:
+        # The kept answers say nothing of it.
+        cache.disable()
     front = Front(Wire.of_process(), cache.read())
     threading.Thread(target=read_until_end, args=(front,), daemon=True).start()
     if front.answers:
         front.wake.wait()
     if front.is_over:
-        return
+        # The thread that reads may still run, and an interpreter that ends beside it can crash.
+        os._exit(0)
     sys.setswitchinterval(IMPORTING_SWITCH_INTERVAL_S)
     # Most of what an import makes stays, so collecting garbage meanwhile would only take time.
     gc.disable()
@@ -290,7 +332,7 @@ def serve(
     cache_writer = None
     try:
         registry = app.registry.choose(profile, read_only=read_only)
-        cache_writer = serve_with_sdk(front, app, registry, cache)
+        cache_writer = serve_with_sdk(front, app, registry, cache, notice)
     finally:
         app.close()
     if cache_writer is not None:
@@ -307,7 +349,7 @@ def read_until_end(front: Front) -> None:
 
 
 def serve_with_sdk(
-    front: Front, app: App, registry: Registry, cache: StartCache
+    front: Front, app: App, registry: Registry, cache: StartCache, notice: str | None
 ) -> threading.Thread | None:
     """Try plain calls while the SDK is imported, and then let the SDK serve.
 
@@ -335,6 +377,6 @@ def serve_with_sdk(
             target=stdio.fill_cache, args=(front, registry, cache), daemon=True
         )
         cache_writer.start()
-    stdio.serve(front, app, registry)
+    stdio.serve(front, app, registry, notice)
     calls.join(stdio.DRAIN_S)
     return cache_writer

@@ -8,6 +8,12 @@ from typing import TextIO
 
 from memolith.engine.chat_formats.chatgpt import is_chatgpt_chat, read_chatgpt_chat
 from memolith.engine.chat_formats.claude import is_claude_chat, read_claude_chat
+from memolith.engine.chat_formats.gemini import (
+    is_gemini_activity,
+    is_gemini_session,
+    read_gemini_activity,
+    read_gemini_session,
+)
 from memolith.engine.chat_formats.json_values import MAX_VALUE_CHARACTERS, read_json_values
 from memolith.engine.chat_formats.markdown import is_markdown_file, read_markdown
 from memolith.engine.chat_formats.memolith_export import is_memolith_chat, read_memolith_chat
@@ -30,6 +36,10 @@ def _read_value(value: JsonObject, number: int, file_name: str, report: Report) 
         return read_chatgpt_chat(value, number, report)
     if is_claude_chat(value):
         return read_claude_chat(value, number)
+    if is_gemini_activity(value):
+        return read_gemini_activity(value, report)
+    if is_gemini_session(value):
+        return read_gemini_session(value, number, report)
     if is_memolith_chat(value):
         return read_memolith_chat(value, number)
     return read_transcript_line(value, file_name, report)

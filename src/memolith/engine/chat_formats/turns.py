@@ -23,7 +23,7 @@ class Turn(NamedTuple):
     """One message of a chat, as a program wrote it."""
 
     source: str
-    """The program: chatgpt, claude, claude-code, codex, markdown or memolith."""
+    """The program: chatgpt, claude, claude-code, codex, gemini, markdown or memolith."""
     chat: ChatKey
     title: str
     """The title of the chat; empty if it has none."""

@@ -96,7 +96,7 @@ class Graph:
                 value=traversal.depth,
             )
         with self.store.reading(caller.tenant) as rows:
-            walk = _walk(rows, caller, id, traversal)
+            walk = walk_around(rows, caller, id, traversal)
             distance = walk.distance
             found = visible_items(rows, caller, distance, WITH_FORGOTTEN, traversal.moment)
             inner = [near for near in distance if distance[near] < traversal.depth]
@@ -113,7 +113,7 @@ class Graph:
     def walk(self, caller: Caller, id: str, traversal: Traversal) -> Walk:
         """How far away each item is, without reading the items themselves."""
         with self.store.reading(caller.tenant) as rows:
-            return _walk(rows, caller, id, traversal)
+            return walk_around(rows, caller, id, traversal)
 
     def shortest_path(
         self,
@@ -187,7 +187,8 @@ def visible_items(
     }
 
 
-def _walk(rows: Reader, caller: Caller, id: str, traversal: Traversal) -> Walk:
+def walk_around(rows: Reader, caller: Caller, id: str, traversal: Traversal) -> Walk:
+    """How far away each item is that can be reached from one."""
     start = visible(rows, caller, id, forgotten=traversal.moment.as_of is not None)
     deadline = time.monotonic() + MAX_DURATION_S
     titles = {id: start.title}

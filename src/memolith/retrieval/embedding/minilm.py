@@ -9,17 +9,32 @@ import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 from memolith.errors import EmbedderDown, translated
 from memolith.retrieval.embedding.network import BULK_THREADS, Network, verify
 from memolith.retrieval.embedding.wordpiece import UNKNOWN, WordPiece, share
 
-MODEL_FOLDER = Path(__file__).parent / "model"
 MODEL_FILE = "embedder.onnx"
+MODEL_PACKAGE = "memolith_model"
+"""The networks are released as a package of their own, because they change seldom."""
 MODEL_DIGEST = "6ad2a91498548220cd6504820e8375c7e9dc09addeeb363612077eedc9134350"
 VOCAB_FILE = "vocab.txt"
 VOCAB_DIGEST = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+
+
+def find_model_folder(beside: Path) -> Path:
+    """Where the networks are: beside the code in a checkout, in their own package otherwise."""
+    if (beside / MODEL_FILE).exists():
+        return beside
+    package = find_spec(MODEL_PACKAGE)
+    if package is None or package.origin is None:
+        return beside
+    return Path(package.origin).parent
+
+
+MODEL_FOLDER = find_model_folder(Path(__file__).parent / "model")
 
 MAX_TOKENS = 256
 """The model reads this much of a text."""

@@ -9,6 +9,7 @@ from threading import main_thread
 from typing import NamedTuple
 
 from memolith.domain.passages import PassageRef
+from memolith.engine.telemetry import step
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
 from memolith.ports.clock import Clock
 from memolith.ports.embedder import Embedder
@@ -141,7 +142,8 @@ class EmbedWorker(NamedTuple):
             if len(jobs) > 1:
                 return sum(self._attempt([job], end_s) for job in jobs)
             job = jobs[0]
-            log.warning("embedding of %s failed: %s", job.stream, error)
+            # The text of the error may hold the text that it is about.
+            log.warning("embedding of %s failed with %s", job.stream, type(error).__name__)
             reason = f"{type(error).__name__}: {error}"
             with self.store.writing(job.tenant) as rows:
                 rows.postpone_job(job, self.clock.now(), reason, MAX_TRIES)
@@ -204,10 +206,12 @@ class EmbedWorker(NamedTuple):
         self, texts: Sequence[str], vectors: dict[str, StoredVector], end_s: float | None
     ) -> None:
         """Make vectors of the texts in their order: of some at least, until the time is over."""
-        step = MAX_TEXTS_AT_ONCE if end_s is None else MAX_TEXTS_BETWEEN_LOOKS
-        for start in range(0, len(texts), step):
-            part = texts[start : start + step]
-            for text, vector in zip(part, self.embedder.embed(part), strict=True):
+        size = MAX_TEXTS_AT_ONCE if end_s is None else MAX_TEXTS_BETWEEN_LOOKS
+        for start in range(0, len(texts), size):
+            part = texts[start : start + size]
+            with step("embed", texts=len(part), model=self.embedder.id):
+                made = self.embedder.embed(part)
+            for text, vector in zip(part, made, strict=True):
                 vectors[text] = None if vector is None else self.stored_form(vector)
             if end_s is not None and time.monotonic() >= end_s:
                 return

@@ -35,14 +35,26 @@ _MONTH_NAME = "|".join(sorted(MONTH_NUMBERS, key=len, reverse=True))
 _ISO_DATE = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b")
 _DAY_AND_MONTH = re.compile(
     rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH_NAME})\b\.?,?"
-    r"(?: (?P<year>\d{4}))?"
+    r"(?: (?P<year>\d{4}))?",
+    re.I,
 )
 _MONTH_AND_DAY = re.compile(
     rf"\b(?P<month>{_MONTH_NAME})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?"
-    r"(?: (?P<year>\d{4}))?"
+    r"(?: (?P<year>\d{4}))?",
+    re.I,
 )
 _MONTH = re.compile(rf"\b(?P<month>{_MONTH_NAME})\b,?(?: (?:of )?(?P<year>\d{{4}}))?")
 _MONTH_OF_MAY = re.compile(r"\b(in|of|during|since|until|early|mid|late|by) may\b")
+_OTHER_MONTHS = re.compile(
+    rf"\b(?:in|of|during|since|until|by|early|mid|late) (?:{_MONTH_NAME})\b\.?"
+    r"(?:,? \d{4})?",
+    re.I,
+)
+_WITH_PREPOSITION = tuple(
+    re.compile(rf"(?:\b(?:on|in|of|at|by|since|until)(?: the)? )?{pattern.pattern}", re.I)
+    for pattern in (_ISO_DATE, _DAY_AND_MONTH, _MONTH_AND_DAY, _OTHER_MONTHS)
+)
+_SPACE_BEFORE_MARK = re.compile(r" (?=[?.!,;])")
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 _ASKS_WHEN = re.compile(
     r"\s*(when|how long|since when|what (year|month|date|day)|which (year|month|week|day)"
@@ -69,6 +81,10 @@ class Period(NamedTuple):
             return 0
         return min(abs((day - self.first).days), abs((day - self.last).days))
 
+    def holds(self, other: "Period") -> bool:
+        """Whether another period lies inside this one."""
+        return self.first <= other.first and other.last <= self.last
+
 
 def asks_when(question: str) -> bool:
     """Whether a question asks for a time."""
@@ -92,6 +108,16 @@ def named_periods(question: str, years: Sequence[int]) -> list[Period]:
         if periods:
             return periods
     return []
+
+
+def without_dates(question: str) -> str:
+    """Return a question without the days or months that it names.
+
+    A year stays, and so does "may", which is mostly a verb.
+    """
+    for pattern in _WITH_PREPOSITION:
+        question = pattern.sub(" ", question)
+    return _SPACE_BEFORE_MARK.sub("", " ".join(question.split()))
 
 
 def _days(text: str, years: Sequence[int]) -> Iterator[Period]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from memolith.domain.passages import PassageRef
 from memolith.ports.ranker import Asked, Evidence, NamedSpeaker, Ranked, Surroundings
 from memolith.retrieval.ranking.calibration import cosine_of, similarity_of
-from memolith.retrieval.ranking.dates import named_periods
+from memolith.retrieval.ranking.dates import named_periods, without_dates
 from memolith.retrieval.ranking.known_words import has_known_word
 from memolith.retrieval.ranking.names import meant_names
 from memolith.retrieval.ranking.pairs import most_similar_pairs
@@ -13,6 +13,7 @@ from memolith.retrieval.ranking.phrases import quoted_phrases
 from memolith.retrieval.ranking.signals import Signals, Words, match
 from memolith.retrieval.ranking.weights import (
     bent,
+    certainty,
     probability,
     squashed,
     unsquashed,
@@ -38,6 +39,7 @@ REASONS = {
     "speaker": "speaker",
     "other_speaker": "another speaker",
     "date": "date",
+    "mentions_date": "names the date",
     "time_words": "words of time",
     "answered_meaning": "after a question on it",
     "previous_meaning": "passage before",
@@ -96,6 +98,10 @@ class HybridRanker:
             if (period.last - period.first).days < DAYS_OF_MONTH
         ]
 
+    def without_dates(self, text: str) -> str:
+        """Return a question without the days and months that it names."""
+        return without_dates(text)
+
     def quoted_phrases(self, text: str) -> list[str]:
         """Return what stands between quotes."""
         return quoted_phrases(text)
@@ -116,9 +122,16 @@ class HybridRanker:
         ranked.sort(key=lambda hit: (-hit.score, hit.ref))
         return ranked
 
-    def strength(self, score: float) -> str:
-        """Return what a score is worth in a word: strong, likely or weak."""
-        if score >= weights().strong:
+    def is_sure(self, ranked: Sequence[Ranked]) -> bool:
+        """Whether the first of ranked hits is most likely right: good, and ahead of the others."""
+        if not ranked or ranked[0].score < weights().floor:
+            return False
+        scores = [hit.score for hit in ranked]
+        return certainty(scores, ranked[0].reasons, weights().sure) >= weights().strong
+
+    def strength(self, score: float, is_sure: bool) -> str:
+        """Return what a hit is worth in a word: strong, likely or weak."""
+        if is_sure:
             return "strong"
         return "likely" if score >= weights().likely else "weak"
 

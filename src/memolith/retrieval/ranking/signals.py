@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from memolith.domain.passages import Passage, PassageRef, item_row_of
-from memolith.ports.ranker import Asked, Surroundings
+from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
+from memolith.ports.ranker import SESSION_REACH, Asked, Surroundings
 from memolith.retrieval.ranking.dates import Period, asks_when, has_time_words, named_periods
 from memolith.retrieval.ranking.english_words import english_share, rarity
 from memolith.retrieval.ranking.phrases import phrase_share
@@ -31,9 +31,6 @@ BOOSTED_TERM_WEIGHT = 1.5
 
 DATE_FADE_DAYS = 14
 """So many days from what the question names, the signal of the date has fallen to 37 %."""
-
-SESSION_REACH = 6
-"""So many passages before and after belong to what a passage is said in."""
 
 SESSION_BEST = 3
 """So many of the best of them count."""
@@ -86,6 +83,9 @@ class Words(NamedTuple):
         passages, mean_length, frequencies = asked.statistics
         rarities = {}
         for term in asked.terms:
+            if term in asked.date_terms:
+                # Dates are compared as dates: the 4th of March is not the 4th of May.
+                continue
             weight = rarity(term, frequencies.get(term, 0), passages)
             rarities[term] = BOOSTED_TERM_WEIGHT * weight if term in asked.boosted else weight
         whole = _most(rarities.values())
@@ -194,8 +194,8 @@ class Signals:
         self._known = known.evidence
         self._cosines = known.cosines
         self._superseded = known.superseded
-        years = sorted({int(passage.at[:4]) for _, passage, _, _ in self._known.values()})
-        self._question = Question.of(asked, years)
+        self._years = sorted({int(passage.at[:4]) for _, passage, _, _ in self._known.values()})
+        self._question = Question.of(asked, self._years)
         self._matches: dict[PassageRef, Match] = {}
 
     def of(self, ref: PassageRef) -> dict[str, float]:
@@ -243,6 +243,9 @@ class Signals:
         if before is None and after is None:
             signals["alone"] = 1.0
             return
+        _, own, _, _ = self._known[ref]
+        if own.speaker is not None:
+            signals["dialogue"] = 1.0
         self._add_session(signals, ref)
         if before is not None:
             _, passage, _, cosine = self._known[before]
@@ -261,11 +264,11 @@ class Signals:
     def _add_session(self, signals: dict[str, float], ref: PassageRef) -> None:
         """What is said a little before and after: the best of it, and the mean of the best."""
         row = item_row_of(ref)
-        around = [
-            self._cosines.get(PassageRef(other), 0.0)
-            for other in range(ref - SESSION_REACH, ref + SESSION_REACH + 1)
-            if other != ref and item_row_of(PassageRef(other)) == row
-        ]
+        first = max(ref - SESSION_REACH, passage_ref(row, 0))
+        end = min(ref + SESSION_REACH + 1, passage_ref(row + 1, 0))
+        cosine_of = self._cosines.get
+        around = [cosine_of(PassageRef(other), 0.0) for other in range(first, ref)]
+        around += [cosine_of(PassageRef(other), 0.0) for other in range(ref + 1, end)]
         best = sorted(around, reverse=True)[:SESSION_BEST]
         signals["session"] = max(best[0], 0.0)
         signals["session_mean"] = max(sum(best) / SESSION_BEST, 0.0)
@@ -279,11 +282,7 @@ class Signals:
             else:
                 signals["speaker"] = certainty
         if question.periods:
-            day = date.fromisoformat(passage.at[:10])
-            distance_days = min(period.days_from(day) for period in question.periods)
-            signals["date"] = math.exp(-distance_days / DATE_FADE_DAYS)
-            if distance_days == 0:
-                signals["on_date"] = 1.0
+            self._add_date(signals, passage)
         if question.asks_when and has_time_words(passage.text):
             signals["time_words"] = 1.0
         if passage.text.rstrip().endswith("?"):
@@ -293,6 +292,22 @@ class Signals:
                 signals["superseded_now"] = 1.0
             elif not question.asks_for_past:
                 signals["superseded"] = 1.0
+
+    def _add_date(self, signals: dict[str, float], passage: Passage) -> None:
+        """How near the day of the passage, or one that it names, is to what is asked about."""
+        day = date.fromisoformat(passage.at[:10])
+        distance_days = min(period.days_from(day) for period in self._question.periods)
+        signals["date"] = math.exp(-distance_days / DATE_FADE_DAYS)
+        if distance_days == 0:
+            signals["on_date"] = 1.0
+        if self._names_asked_date(passage.text):
+            signals["mentions_date"] = 1.0
+
+    def _names_asked_date(self, text: str) -> bool:
+        """Whether a text names a day or month that the question asks about."""
+        named = named_periods(text, self._years)
+        asked = self._question.periods
+        return any(period.holds(other) for period in asked for other in named)
 
     def _add_wishes(
         self, signals: dict[str, float], passage: Passage, terms: Sequence[str]

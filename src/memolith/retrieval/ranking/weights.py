@@ -6,7 +6,7 @@
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,11 +16,23 @@ FILE = Path(__file__).parent / "weights.toml"
 BENDS = {"meaning": (0.3, 0.5), "words": (0.3,)}
 """Where the effect of a signal may change: above this it counts more or less than below."""
 
-PAIRS = (("meaning", "words"), ("meaning", "coverage"))
-"""Signals that say more together."""
+PAIRS = (
+    ("meaning", "words"),
+    ("meaning", "coverage"),
+    ("alone", "meaning"),
+    ("alone", "words"),
+    ("alone", "coverage"),
+    ("alone", "length"),
+)
+"""Signals that say more together: a note, which stands alone, is unlike a message."""
 
+RIVALS = 5
+"""With so many of the next hits the best one is compared."""
 
-QUESTION_SIGNALS = ("alone", "question_length", "foreign")
+LOWEST_SHARE = 1e-4
+"""A rival that is not there counts as one with this score."""
+
+QUESTION_SIGNALS = ("dialogue", "known", "question_length", "foreign")
 """Signals that say more about the question or the store than about one hit."""
 
 
@@ -42,6 +54,8 @@ class Weights(NamedTuple):
     vector: Combination
     deep: Mapping[str, float]
     """For what the judge of deep search has read."""
+    sure: Mapping[str, float]
+    """For the certainty that the best hit is right."""
     floor: float
     likely: float
     strong: float
@@ -57,6 +71,7 @@ def weights() -> Weights:
         text=Combination(**stored["text"]),
         vector=Combination(**stored["vector"]),
         deep=stored["deep"],
+        sure=stored["sure"],
         floor=bounds["floor"],
         likely=bounds["likely"],
         strong=bounds["strong"],
@@ -95,10 +110,30 @@ def probability(signals: Mapping[str, float], chosen: Combination) -> float:
     odds = worth["bias"] + worth["slope"] * total
     odds += worth["first_bend"] * max(0.0, total - worth["first_bend_at"])
     odds += worth["second_bend"] * max(0.0, total - worth["second_bend_at"])
-    odds += worth["alone_slope"] * total * signals.get("alone", 0.0)
+    odds += worth["dialogue_slope"] * total * signals.get("dialogue", 0.0)
     for name in QUESTION_SIGNALS:
         odds += worth[name] * signals.get(name, 0.0)
     return squashed(odds)
+
+
+def sure_signals(scores: Sequence[float], reasons: Mapping[str, float]) -> dict[str, float]:
+    """What tells whether the best hit of a list is right, from all scores and its own reasons."""
+    odds = [unsquashed(max(score, LOWEST_SHARE)) for score in scores[: RIVALS + 1]]
+    odds += [unsquashed(LOWEST_SHARE)] * (RIVALS + 1 - len(odds))
+    return {
+        "odds": odds[0],
+        "lead": odds[0] - sum(odds[1:]) / RIVALS,
+        "meaning": reasons.get("meaning", 0.0),
+        "words": reasons.get("words", 0.0),
+    }
+
+
+def certainty(
+    scores: Sequence[float], reasons: Mapping[str, float], sure: Mapping[str, float]
+) -> float:
+    """The probability that the best hit of a list is right: how good it is, and how far ahead."""
+    signals = sure_signals(scores, reasons)
+    return squashed(sure["bias"] + sum(sure[name] * value for name, value in signals.items()))
 
 
 def squashed(total: float) -> float:

@@ -171,6 +171,73 @@ where tenant = %(tenant)s and seq > %(seq)s
 order by seq
 limit %(limit)s;
 
+-- name: event_time
+-- When an event happened.
+select at
+from event
+where tenant = %(tenant)s and seq = %(seq)s;
+
+-- name: newest_versions
+-- The last event of each of these items or links that is not computed.
+select stream, max(version) as version
+from event
+where tenant = %(tenant)s
+    and stream = any(array(select jsonb_array_elements_text(%(streams)s::jsonb)))
+    and type <> 'appraised'
+group by 1;
+
+-- name: list_events
+-- The newest events of a stretch of the log that a caller may see. An event of a link counts if both ends do; `links`
+-- is 0 where such events are left out. What has no row any more, or never had one, is `lost`: such events are shown
+-- to nobody (0), to whoever caused the first of them (1), or to all (2).
+select e.seq, e.stream, e.version, e.type, e.actor, e.at
+from event e
+where e.tenant = %(tenant)s and e.seq > %(after)s and e.seq < %(before)s
+    and (%(actor)s::text is null or e.actor = %(actor)s)
+    and (%(types)s::text = '[]' or e.type = any(array(select jsonb_array_elements_text(%(types)s::jsonb))))
+    and case
+        when e.type in ('linked', 'relinked', 'unlinked') then %(links)s::integer = 1 and 2 = (
+            select count(*)
+            from event f
+            join item i on i.tenant = %(tenant)s and i.id in (f.data::jsonb ->> 'source', f.data::jsonb ->> 'target')
+            where f.tenant = %(tenant)s and f.stream = e.stream and f.version = 1 /* filters */
+        )
+        when exists (select 1 from item where tenant = %(tenant)s and id = e.stream) then exists (
+            select 1
+            from item i
+            where i.tenant = %(tenant)s and i.id = e.stream /* filters */
+        )
+        else %(lost)s::integer = 2 or %(lost)s::integer = 1 and exists (
+            select 1
+            from event f
+            where f.tenant = %(tenant)s and f.stream = e.stream and f.version = 1 and f.actor = %(user)s
+        )
+    end
+order by e.seq desc
+limit %(limit)s;
+
+-- name: count_events_by_actor
+-- How many events of a stretch of the log each actor caused, as far as a caller may see them: see `list_events`.
+-- Where the caller sees all, nothing is looked up.
+select e.actor as name, count(*) as events
+from event e
+where e.tenant = %(tenant)s and e.seq > %(after)s and e.type <> 'appraised'
+    and (%(all)s::integer = 1 or case
+        when e.type in ('linked', 'relinked', 'unlinked') then 2 = (
+            select count(*)
+            from event f
+            join item i on i.tenant = %(tenant)s and i.id in (f.data::jsonb ->> 'source', f.data::jsonb ->> 'target')
+            where f.tenant = %(tenant)s and f.stream = e.stream and f.version = 1 /* filters */
+        )
+        else exists (
+            select 1
+            from item i
+            where i.tenant = %(tenant)s and i.id = e.stream /* filters */
+        )
+    end)
+group by 1
+order by 2 desc, 1;
+
 -- name: streams_after
 -- The items and links that have an event later than some time.
 select distinct stream
@@ -193,6 +260,29 @@ values (%(tenant)s, %(seq)s, %(stream)s, %(version)s, %(type)s, %(data)s, %(acto
 update event
 set data = '{}', key = null
 where tenant = %(tenant)s and stream = %(stream)s and type <> 'erased';
+
+-- name: list_streams
+-- The streams between two names that have events in a stretch of the log, the one with the newest event first.
+select e.stream, max(e.seq) as last
+from event e
+where e.tenant = %(tenant)s and e.stream >= %(first)s and e.stream < %(end)s
+    and e.seq > %(after)s and e.seq < %(before)s
+    and (%(actor)s::text is null or e.actor = %(actor)s::text)
+    and (%(projects)s::jsonb is null or e.data::jsonb ->> 'project' is null
+        or e.data::jsonb ->> 'project' in (select jsonb_array_elements_text(%(projects)s::jsonb)))
+group by e.stream
+order by last desc
+limit %(limit)s offset %(offset)s;
+
+-- name: count_streams
+-- How many such streams there are.
+select count(distinct e.stream) as streams
+from event e
+where e.tenant = %(tenant)s and e.stream >= %(first)s and e.stream < %(end)s
+    and e.seq > %(after)s and e.seq < %(before)s
+    and (%(actor)s::text is null or e.actor = %(actor)s::text)
+    and (%(projects)s::jsonb is null or e.data::jsonb ->> 'project' is null
+        or e.data::jsonb ->> 'project' in (select jsonb_array_elements_text(%(projects)s::jsonb)));
 
 -- name: link_streams
 -- Every link that ever started or ended at an item, removed ones included.
@@ -227,6 +317,22 @@ select row, tenant, id, kind, title, status, owner, audience, project, namespace
 from item
 where tenant = %(tenant)s
 order by id;
+
+-- name: item_ids_from
+-- The first ids of a tenant in their order, from some id on.
+select id
+from item
+where tenant = %(tenant)s and id >= %(start)s
+order by id
+limit %(limit)s;
+
+-- name: item_id_before
+-- The id that comes before another one in their order.
+select id
+from item
+where tenant = %(tenant)s and id < %(id)s
+order by id desc
+limit 1;
 
 -- name: items_titled
 -- The live items of a kind with exactly this title.
@@ -321,6 +427,14 @@ join item i on i.tenant = t.tenant and i.row = t.item
 where t.tenant = %(tenant)s /* filters */
 group by 1
 order by 2 desc, 1;
+
+-- name: count_items_by_day
+-- How many items were written on each day, from some point of the log on.
+select substr(i.created_at, 1, 10) as name, count(*) as items
+from item i
+where i.tenant = %(tenant)s and i.seq > %(after)s /* filters */
+group by 1
+order by 1;
 
 -- name: concept_tree
 -- How many concepts there are per area, topic and subtopic, and how many events they have.
@@ -445,6 +559,13 @@ from i
 join passage p on p.tenant = %(tenant)s and p.id >= i.low and p.id < i.high
 group by 1, 2;
 
+-- name: beginnings
+-- How the texts of several items begin.
+select i.id, substr(p.text, 1, %(characters)s) as text
+from item i
+join passage p on p.tenant = %(tenant)s and p.id = i.row << 20
+where i.tenant = %(tenant)s and i.id = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
+
 -- name: count_blocks
 -- How many blocks these passages belong to, without those that are known (as `row << 20 | block`).
 select count(distinct item << 20 | block) as blocks
@@ -554,6 +675,45 @@ from link
 where tenant = %(tenant)s
 order by id;
 
+-- name: ends_from
+-- The ends and types of the links that start at these items.
+select source, target, type
+from link
+where tenant = %(tenant)s and source = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
+
+-- name: ends_to
+-- The ends and types of the links that end at these items.
+select source, target, type
+from link
+where tenant = %(tenant)s and target = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
+
+-- name: count_links_from
+-- How many links start at each item.
+select source as id, count(*) as links
+from link
+where tenant = %(tenant)s and (%(types)s = '[]' or type = any(array(select jsonb_array_elements_text(%(types)s::jsonb))))
+group by source;
+
+-- name: count_links_to
+-- How many links end at each item.
+select target as id, count(*) as links
+from link
+where tenant = %(tenant)s and (%(types)s = '[]' or type = any(array(select jsonb_array_elements_text(%(types)s::jsonb))))
+group by target;
+
+-- name: count_link_types
+-- How many links there are of each type.
+select type, count(*) as links
+from link
+where tenant = %(tenant)s
+group by type;
+
+-- name: nodes
+-- All items, as far as a picture of the graph shows them.
+select i.id, i.kind, i.title, i.namespace, i.seq
+from item i
+where i.tenant = %(tenant)s /* filters */;
+
 -- name: links_from
 -- The links that start at these items.
 select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
@@ -609,7 +769,8 @@ where tenant = %(tenant)s and id = %(id)s;
 
 -- name: superseded
 -- Which of these items were replaced by a newer one, by which and when; of several the newest comes last.
--- Both must still be seen by the same people, and the newer one must be there.
+-- Both must still be seen by the same people, and the newer one must be there. A link says where a person found that
+-- the two do not speak of the same.
 select m.item, m.successor, m.at
 from superseded m
 join item i on i.tenant = m.tenant and i.id = m.item
@@ -622,19 +783,139 @@ where m.tenant = %(tenant)s
     and s.audience = i.audience
     and s.project is not distinct from i.project
     and coalesce(s.attributes::jsonb ->> 'expires_at', '~') collate "C" > %(now)s
+    and not exists (
+        select 1
+        from link l
+        where l.tenant = i.tenant and l.source = i.id and l.type = 'DistinctFrom' and l.target = s.id
+    )
+    and not exists (
+        select 1
+        from link l
+        where l.tenant = i.tenant and l.source = s.id and l.type = 'DistinctFrom' and l.target = i.id
+    )
 order by m.item, m.at, m.successor;
+
+-- name: superseding
+-- The items that an item replaced. Both must still be seen by the same people.
+select m.item
+from superseded m
+join item i on i.tenant = m.tenant and i.id = m.item
+join item s on s.tenant = m.tenant and s.id = m.successor
+where m.tenant = %(tenant)s
+    and m.successor = %(id)s
+    and s.kind = i.kind
+    and s.owner = i.owner
+    and s.audience = i.audience
+    and s.project is not distinct from i.project
+order by m.at desc, m.item
+limit 100;
 
 -- name: put_superseded
 -- Mark an item as replaced by a newer one.
-insert into superseded (tenant, item, successor, at)
-values (%(tenant)s, %(item)s, %(successor)s, %(at)s)
+insert into superseded (tenant, item, successor, at, similarity, reason)
+values (%(tenant)s, %(item)s, %(successor)s, %(at)s, %(similarity)s, %(reason)s)
 on conflict (tenant, item, successor) do update
-set at = excluded.at;
+set at = excluded.at, similarity = excluded.similarity, reason = excluded.reason;
 
 -- name: delete_superseded
 -- Remove the marks of an item whose text has changed or is gone, on either side.
 delete from superseded
 where tenant = %(tenant)s and (item = %(item)s or successor = %(item)s);
+
+-- name: put_duplicate
+-- Note that an item says the same as an older one.
+insert into duplicate (tenant, item, original, similarity)
+values (%(tenant)s, %(item)s, %(original)s, %(similarity)s)
+on conflict (tenant, item, original) do update
+set similarity = excluded.similarity;
+
+-- name: delete_duplicates
+-- Remove the pairs of an item whose text has changed or is gone, on either side.
+delete from duplicate
+where tenant = %(tenant)s and (item = %(item)s or original = %(item)s);
+
+-- name: open_pairs
+-- The pairs that wait for a decision of a person, the newest first. Both must be there and be seen by the same people,
+-- and no link may say that they are two things.
+with pair as (
+    select 'contradiction' as kind, m.item as first, m.successor as second, m.similarity, m.reason
+    from superseded m
+    where m.tenant = %(tenant)s and %(kind)s::text in ('', 'contradiction')
+    union all
+    select 'duplicate', d.original, d.item, d.similarity, null
+    from duplicate d
+    where d.tenant = %(tenant)s and %(kind)s::text in ('', 'duplicate') and not exists (
+        select 1
+        from superseded m
+        where m.tenant = d.tenant and m.item = d.original and m.successor = d.item
+    )
+)
+select pair.kind, pair.first, pair.second, pair.similarity, pair.reason
+from pair
+join item i on i.tenant = %(tenant)s and i.id = pair.first
+join item s on s.tenant = %(tenant)s and s.id = pair.second
+where s.forgotten = 0
+    and s.kind = i.kind
+    and s.owner = i.owner
+    and s.audience = i.audience
+    and s.project is not distinct from i.project
+    and coalesce(s.attributes::jsonb ->> 'expires_at', '~') collate "C" > %(now)s
+    and i.status not in ('superseded', 'archived', 'deprecated')
+    and s.status not in ('superseded', 'archived', 'deprecated')
+    and not exists (
+        select 1
+        from link l
+        where l.tenant = i.tenant and l.source = i.id and l.type = 'DistinctFrom' and l.target = s.id
+    )
+    and not exists (
+        select 1
+        from link l
+        where l.tenant = i.tenant and l.source = s.id and l.type = 'DistinctFrom' and l.target = i.id
+    ) /* filters */
+order by s.seq desc, i.seq desc
+limit %(limit)s offset %(offset)s;
+
+-- name: count_open_pairs
+-- How many of them there are, counted up to a limit.
+with pair as (
+    select 'contradiction' as kind, m.item as first, m.successor as second, m.similarity, m.reason
+    from superseded m
+    where m.tenant = %(tenant)s and %(kind)s::text in ('', 'contradiction')
+    union all
+    select 'duplicate', d.original, d.item, d.similarity, null
+    from duplicate d
+    where d.tenant = %(tenant)s and %(kind)s::text in ('', 'duplicate') and not exists (
+        select 1
+        from superseded m
+        where m.tenant = d.tenant and m.item = d.original and m.successor = d.item
+    )
+)
+select count(*) as pairs
+from (
+    select 1
+    from pair
+    join item i on i.tenant = %(tenant)s and i.id = pair.first
+    join item s on s.tenant = %(tenant)s and s.id = pair.second
+    where s.forgotten = 0
+        and s.kind = i.kind
+        and s.owner = i.owner
+        and s.audience = i.audience
+        and s.project is not distinct from i.project
+        and coalesce(s.attributes::jsonb ->> 'expires_at', '~') collate "C" > %(now)s
+        and i.status not in ('superseded', 'archived', 'deprecated')
+        and s.status not in ('superseded', 'archived', 'deprecated')
+        and not exists (
+            select 1
+            from link l
+            where l.tenant = i.tenant and l.source = i.id and l.type = 'DistinctFrom' and l.target = s.id
+        )
+        and not exists (
+            select 1
+            from link l
+            where l.tenant = i.tenant and l.source = s.id and l.type = 'DistinctFrom' and l.target = i.id
+        ) /* filters */
+    limit %(limit)s
+) counted;
 
 -- name: accesses
 -- How often and when last these items were read.
@@ -668,6 +949,111 @@ where a.tenant = item.tenant and a.item = item.id;
 -- Forget how often an item was read.
 delete from access
 where tenant = %(tenant)s and item = %(item)s;
+
+-- ======== Who has read and called ========
+
+-- name: item_reads
+-- The reads of items that the caller may see, the last one first.
+select r.item, i.title, r.reader, r.tool, r.times, r.last
+from item_read r
+join item i on i.tenant = r.tenant and i.id = r.item
+where r.tenant = %(tenant)s
+    and (r.reader = %(reader)s or %(reader)s = '')
+    and r.last >= %(since)s
+    and (%(of_everybody)s = 1 or r.reader = %(filter_user)s or i.owner = %(filter_user)s) /* filters */
+order by r.last desc, r.item, r.reader, r.tool
+limit %(limit)s offset %(offset)s;
+
+-- name: count_item_reads
+-- How many reads of items the caller may see, up to a limit.
+select count(*) as reads
+from (
+    select 1
+    from item_read r
+    join item i on i.tenant = r.tenant and i.id = r.item
+    where r.tenant = %(tenant)s
+        and (r.reader = %(reader)s or %(reader)s = '')
+        and r.last >= %(since)s
+        and (%(of_everybody)s = 1 or r.reader = %(filter_user)s or i.owner = %(filter_user)s) /* filters */
+    limit %(limit)s
+) found;
+
+-- name: reads_of_item
+-- The reads of one item, if the caller may see it, the last one first.
+select r.item, i.title, r.reader, r.tool, r.times, r.last
+from item_read r
+join item i on i.tenant = r.tenant and i.id = r.item
+where r.tenant = %(tenant)s
+    and r.item = %(item)s
+    and (r.reader = %(reader)s or %(reader)s = '')
+    and r.last >= %(since)s
+    and (%(of_everybody)s = 1 or r.reader = %(filter_user)s or i.owner = %(filter_user)s) /* filters */
+order by r.last desc, r.reader, r.tool
+limit %(limit)s offset %(offset)s;
+
+-- name: count_reads_of_item
+-- How many reads of one item the caller may see, up to a limit.
+select count(*) as reads
+from (
+    select 1
+    from item_read r
+    join item i on i.tenant = r.tenant and i.id = r.item
+    where r.tenant = %(tenant)s
+        and r.item = %(item)s
+        and (r.reader = %(reader)s or %(reader)s = '')
+        and r.last >= %(since)s
+        and (%(of_everybody)s = 1 or r.reader = %(filter_user)s or i.owner = %(filter_user)s) /* filters */
+    limit %(limit)s
+) found;
+
+-- name: all_item_reads
+-- Every read of a tenant.
+select item, reader, tool, times, last
+from item_read
+where tenant = %(tenant)s
+order by item, reader, tool;
+
+-- name: add_item_reads
+-- Add to the counts of reads of the items that still exist.
+insert into item_read (tenant, item, reader, tool, times, last)
+select %(tenant)s, n.item, n.reader, n.tool, n.times, n.last
+from json_to_recordset(%(reads)s::json) as n (item text, reader text, tool text, times bigint, last text)
+where exists (select 1 from item i where i.tenant = %(tenant)s and i.id = n.item)
+on conflict (tenant, item, reader, tool) do update
+set times = item_read.times + excluded.times,
+    last = case when excluded.last > item_read.last then excluded.last else item_read.last end;
+
+-- name: delete_item_reads
+-- Forget who has read an item.
+delete from item_read
+where tenant = %(tenant)s and item = %(item)s;
+
+-- name: delete_old_item_reads
+-- Forget old reads, of all tenants.
+delete from item_read
+where last < %(before)s;
+
+-- name: client_calls
+-- The calls of every program, the last one first.
+select key, program, caller, calls, errors, first, last, last_error
+from client_call
+where tenant = %(tenant)s
+order by last desc, key, program, caller;
+
+-- name: add_client_calls
+-- Add to the counts of calls of a program with a key.
+insert into client_call (tenant, key, program, caller, calls, errors, first, last, last_error)
+values (%(tenant)s, %(key)s, %(program)s, %(caller)s, %(calls)s, %(errors)s, %(first)s, %(last)s, %(last_error)s)
+on conflict (tenant, key, program, caller) do update
+set calls = client_call.calls + excluded.calls,
+    errors = client_call.errors + excluded.errors,
+    last = case when excluded.last > client_call.last then excluded.last else client_call.last end,
+    last_error = case when excluded.last_error <> '' then excluded.last_error else client_call.last_error end;
+
+-- name: delete_old_client_calls
+-- Forget programs that have not called for long, of all tenants.
+delete from client_call
+where last < %(before)s;
 
 -- ======== Text index ========
 
@@ -1130,27 +1516,27 @@ set value = excluded.value;
 
 -- name: client_keys
 -- Every client key, oldest first.
-select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked
+select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked, paused
 from client_key
 order by created_at, id;
 
 -- name: client_key_by_digest
 -- The client key with this SHA-256 digest.
-select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked
+select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked, paused
 from client_key
 where digest = %(digest)s;
 
 -- name: client_key_by_id
 -- The client key with this id.
-select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked
+select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked, paused
 from client_key
 where id = %(id)s;
 
 -- name: add_client_key
 -- Add a client key.
-insert into client_key (id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked)
+insert into client_key (id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked, paused)
 values (%(id)s, %(digest)s, %(name)s, %(tenant)s, %(user)s, %(scopes)s, %(created_at)s, %(expires_at)s,
-    %(last_used)s, %(revoked)s);
+    %(last_used)s, %(revoked)s, %(paused)s);
 
 -- name: revoke_client_key
 -- Stop letting a client in.
@@ -1158,11 +1544,40 @@ update client_key
 set revoked = 1
 where id = %(id)s;
 
+-- name: pause_client_key
+-- Keep a client out for a while, or let it in again.
+update client_key
+set paused = %(paused)s
+where id = %(id)s;
+
+-- name: delete_client_key
+-- Remove a key that nobody has seen.
+delete from client_key
+where id = %(id)s;
+
 -- name: note_client_key_use
 -- Note when a key was last used.
 update client_key
 set last_used = %(last_used)s
 where id = %(id)s;
+
+-- name: end_ticket
+-- Let a ticket count no more; no row if it did not count before.
+insert into ended_ticket (tenant, nonce, ends)
+values (%(tenant)s, %(nonce)s, %(ends)s)
+on conflict (tenant, nonce) do nothing
+returning nonce;
+
+-- name: ended_ticket
+-- A ticket that counts no more.
+select nonce
+from ended_ticket
+where tenant = %(tenant)s and nonce = %(nonce)s;
+
+-- name: delete_old_tickets
+-- Forget the tickets that have ended by themselves.
+delete from ended_ticket
+where ends <= %(now)s;
 
 -- ======== Rebuilding the rows from the log ========
 
@@ -1185,6 +1600,10 @@ delete from passage;
 -- name: delete_all_superseded
 -- Remove the marks of replaced items of all tenants; the rebuild compares again.
 delete from superseded;
+
+-- name: delete_all_duplicates
+-- Remove the pairs of items that say the same of all tenants; the rebuild compares again.
+delete from duplicate;
 
 -- name: delete_all_links
 -- Remove the links of all tenants.
@@ -1315,9 +1734,24 @@ where tenant = %(tenant)s;
 delete from access
 where tenant = %(tenant)s;
 
+-- name: purge_item_read
+-- Remove a tenant that has moved away from the table item_read.
+delete from item_read
+where tenant = %(tenant)s;
+
+-- name: purge_client_call
+-- Remove a tenant that has moved away from the table client_call.
+delete from client_call
+where tenant = %(tenant)s;
+
 -- name: purge_superseded
 -- Remove a tenant that has moved away from the table superseded.
 delete from superseded
+where tenant = %(tenant)s;
+
+-- name: purge_duplicate
+-- Remove a tenant that has moved away from the table duplicate.
+delete from duplicate
 where tenant = %(tenant)s;
 
 -- name: purge_answer

@@ -30,8 +30,11 @@ PURGED_TABLES = (
     "purge_outbox",
     "purge_outbox_done",
     "purge_access",
+    "purge_item_read",
+    "purge_client_call",
     "purge_setting",
     "purge_superseded",
+    "purge_duplicate",
     "purge_answer",
 )
 """The statements that remove a tenant which has moved away."""

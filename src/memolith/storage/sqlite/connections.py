@@ -23,6 +23,9 @@ PRAGMAS = (
 )
 """How every connection is set up."""
 
+READ_ONLY_PRAGMAS = ("temp_store=memory", "cache_size=-4000", "mmap_size=1073741824")
+"""How a connection is set up where nothing can be written."""
+
 MIN_SLEEP_S = 0.0005
 MAX_SLEEP_S = 0.0025
 
@@ -95,6 +98,8 @@ class Connections:
         self._inherited: list[apsw.Connection] = []
         self._is_closed = False
         self._identity: tuple[int, int] | None = None
+        self._read_as: str | None = None
+        """How the file looked when it was opened as one that does not change."""
 
     def remember_file(self) -> None:
         """Note which file lies at the path now; `borrow` accepts no other from here on."""
@@ -120,6 +125,9 @@ class Connections:
         if self._pid != os.getpid():
             self._forget_inherited()
         self._refuse_another_file()
+        if self._read_as is not None and self._read_as != self._look():
+            # Somebody who may write the file has it open now, so its log counts, too.
+            self._idle.clear()
         try:
             db = self._idle.pop()
         except IndexError:
@@ -142,6 +150,8 @@ class Connections:
 
     def open(self) -> apsw.Connection:
         """A new connection, which the caller closes."""
+        if self._cannot_be_written():
+            return self._open_read_only()
         db = apsw.Connection(str(self._file))
         # Before the pragmas: the files of the log get the permissions that the database has then.
         # By its path: opening and closing it here would drop the locks of this process.
@@ -153,6 +163,37 @@ class Connections:
         for pragma in PRAGMAS:
             _run_pragma(db, pragma, wait)
         return db
+
+    def _cannot_be_written(self) -> bool:
+        """Whether there is a file that this user may only read."""
+        if not self._file.exists():
+            return False
+        return not (os.access(self._file, os.W_OK) and os.access(self._file.parent, os.W_OK))
+
+    def _open_read_only(self) -> apsw.Connection:
+        """A connection that only reads and makes no file beside the database."""
+        look = self._look()
+        # SQLite takes a log into account only in a folder where it may make its shared memory, or
+        # finds it. Without a log nobody writes, and the file can be read as it stands.
+        mode = "mode=ro" if look.endswith("log") else "immutable=1"
+        self._read_as = look
+        address = self._file.absolute().as_uri()
+        db = apsw.Connection(
+            f"{address}?{mode}", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        db.create_scalar_function("casefold", _casefold, 1, deterministic=True)
+        wait = _patience(self._busy_s)
+        db.set_busy_handler(wait)
+        for pragma in READ_ONLY_PRAGMAS:
+            _run_pragma(db, pragma, wait)
+        return db
+
+    def _look(self) -> str:
+        """What changes when somebody writes: the file itself, or whether it has a log."""
+        log = self._file.with_name(self._file.name + "-wal")
+        has_log = log.exists() and log.stat().st_size > 0
+        changed = self._file.stat().st_mtime_ns
+        return f"{changed} {'log' if has_log else 'alone'}"
 
     def close(self) -> None:
         self._is_closed = True

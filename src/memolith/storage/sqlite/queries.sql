@@ -120,6 +120,73 @@ where tenant = :tenant and seq > :seq
 order by seq
 limit :limit;
 
+-- name: event_time
+-- When an event happened.
+select at
+from event
+where tenant = :tenant and seq = :seq;
+
+-- name: newest_versions
+-- The last event of each of these items or links that is not computed.
+select stream, max(version) as version
+from event indexed by event_stream
+where tenant = :tenant
+    and stream in (select value from json_each(:streams))
+    and type <> 'appraised'
+group by 1;
+
+-- name: list_events
+-- The newest events of a stretch of the log that a caller may see. An event of a link counts if both ends do; `links`
+-- is 0 where such events are left out. What has no row any more, or never had one, is `lost`: such events are shown
+-- to nobody (0), to whoever caused the first of them (1), or to all (2).
+select e.seq, e.stream, e.version, e.type, e.actor, e.at
+from event e
+where e.tenant = :tenant and e.seq > :after and e.seq < :before
+    and (:actor is null or e.actor = :actor)
+    and (:types = '[]' or e.type in (select value from json_each(:types)))
+    and case
+        when e.type in ('linked', 'relinked', 'unlinked') then :links = 1 and 2 = (
+            select count(*)
+            from event f indexed by event_stream
+            join item i on i.tenant = :tenant and i.id in (f.data ->> 'source', f.data ->> 'target')
+            where f.tenant = :tenant and f.stream = e.stream and f.version = 1 /* filters */
+        )
+        when exists (select 1 from item where tenant = :tenant and id = e.stream) then exists (
+            select 1
+            from item i
+            where i.tenant = :tenant and i.id = e.stream /* filters */
+        )
+        else :lost = 2 or :lost = 1 and exists (
+            select 1
+            from event f indexed by event_stream
+            where f.tenant = :tenant and f.stream = e.stream and f.version = 1 and f.actor = :user
+        )
+    end
+order by e.seq desc
+limit :limit;
+
+-- name: count_events_by_actor
+-- How many events of a stretch of the log each actor caused, as far as a caller may see them: see `list_events`.
+-- Where the caller sees all, nothing is looked up.
+select e.actor as name, count(*) as events
+from event e
+where e.tenant = :tenant and e.seq > :after and e.type <> 'appraised'
+    and (:all = 1 or case
+        when e.type in ('linked', 'relinked', 'unlinked') then 2 = (
+            select count(*)
+            from event f indexed by event_stream
+            join item i on i.tenant = :tenant and i.id in (f.data ->> 'source', f.data ->> 'target')
+            where f.tenant = :tenant and f.stream = e.stream and f.version = 1 /* filters */
+        )
+        else exists (
+            select 1
+            from item i
+            where i.tenant = :tenant and i.id = e.stream /* filters */
+        )
+    end)
+group by 1
+order by 2 desc, 1;
+
 -- name: streams_after
 -- The items and links that have an event later than some time.
 select distinct stream
@@ -142,6 +209,29 @@ values (:tenant, :seq, :stream, :version, :type, :data, :actor, :at, :key);
 update event
 set data = '{}', key = null
 where tenant = :tenant and stream = :stream and type <> 'erased';
+
+-- name: list_streams
+-- The streams between two names that have events in a stretch of the log, the one with the newest event first.
+select e.stream, max(e.seq) as last
+from event e indexed by event_stream
+where e.tenant = :tenant and e.stream >= :first and e.stream < :end
+    and e.seq > :after and e.seq < :before
+    and (:actor is null or e.actor = :actor)
+    and (:projects is null or e.data ->> 'project' is null
+        or e.data ->> 'project' in (select value from json_each(:projects)))
+group by e.stream
+order by last desc
+limit :limit offset :offset;
+
+-- name: count_streams
+-- How many such streams there are.
+select count(distinct e.stream) as streams
+from event e indexed by event_stream
+where e.tenant = :tenant and e.stream >= :first and e.stream < :end
+    and e.seq > :after and e.seq < :before
+    and (:actor is null or e.actor = :actor)
+    and (:projects is null or e.data ->> 'project' is null
+        or e.data ->> 'project' in (select value from json_each(:projects)));
 
 -- name: link_streams
 -- Every link that ever started or ended at an item, removed ones included.
@@ -177,6 +267,22 @@ select row, tenant, id, kind, title, status, owner, audience, project, namespace
 from item
 where tenant = :tenant
 order by id;
+
+-- name: item_ids_from
+-- The first ids of a tenant in their order, from some id on.
+select id
+from item
+where tenant = :tenant and id >= :start
+order by id
+limit :limit;
+
+-- name: item_id_before
+-- The id that comes before another one in their order.
+select id
+from item
+where tenant = :tenant and id < :id
+order by id desc
+limit 1;
 
 -- name: items_titled
 -- The live items of a kind with exactly this title.
@@ -275,6 +381,14 @@ join item i on i.tenant = t.tenant and i.row = t.item
 where t.tenant = :tenant /* filters */
 group by 1
 order by 2 desc, 1;
+
+-- name: count_items_by_day
+-- How many items were written on each day, from some point of the log on.
+select substr(i.created_at, 1, 10) as name, count(*) as items
+from item i
+where i.tenant = :tenant and i.seq > :after /* filters */
+group by 1
+order by 1;
 
 -- name: concept_tree
 -- How many concepts there are per area, topic and subtopic, and how many events they have.
@@ -408,6 +522,13 @@ from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 group by 1, 2;
 
+-- name: beginnings
+-- How the texts of several items begin.
+select i.id, substr(p.text, 1, :characters) as text
+from item i
+cross join passage p not indexed on p.id = i.row << 20
+where i.tenant = :tenant and i.id in (select value from json_each(:ids)) and p.tenant = :tenant;
+
 -- name: count_blocks
 -- How many blocks these passages belong to, without those that are known (as `row << 20 | block`).
 select count(distinct item << 20 | block) as blocks
@@ -517,6 +638,45 @@ from link
 where tenant = :tenant
 order by id;
 
+-- name: ends_from
+-- The ends and types of the links that start at these items.
+select source, target, type
+from link indexed by link_source
+where tenant = :tenant and source in (select value from json_each(:ids));
+
+-- name: ends_to
+-- The ends and types of the links that end at these items.
+select source, target, type
+from link indexed by link_target
+where tenant = :tenant and target in (select value from json_each(:ids));
+
+-- name: count_links_from
+-- How many links start at each item.
+select source as id, count(*) as links
+from link indexed by link_source
+where tenant = :tenant and (:types = '[]' or type in (select value from json_each(:types)))
+group by source;
+
+-- name: count_links_to
+-- How many links end at each item.
+select target as id, count(*) as links
+from link indexed by link_target
+where tenant = :tenant and (:types = '[]' or type in (select value from json_each(:types)))
+group by target;
+
+-- name: count_link_types
+-- How many links there are of each type.
+select type, count(*) as links
+from link indexed by link_source
+where tenant = :tenant
+group by type;
+
+-- name: nodes
+-- All items, as far as a picture of the graph shows them.
+select i.id, i.kind, i.title, i.namespace, i.seq
+from item i
+where i.tenant = :tenant /* filters */;
+
 -- name: links_from
 -- The links that start at these items.
 select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
@@ -572,7 +732,8 @@ where tenant = :tenant and id = :id;
 
 -- name: superseded
 -- Which of these items were replaced by a newer one, by which and when; of several the newest comes last.
--- Both must still be seen by the same people, and the newer one must be there.
+-- Both must still be seen by the same people, and the newer one must be there. A link says where a person found that
+-- the two do not speak of the same.
 select m.item, m.successor, m.at
 from superseded m
 join item i on i.tenant = m.tenant and i.id = m.item
@@ -585,19 +746,139 @@ where m.tenant = :tenant
     and s.audience = i.audience
     and s.project is i.project
     and coalesce(s.attributes ->> 'expires_at', '~') > :now
+    and not exists (
+        select 1
+        from link l indexed by link_source
+        where l.tenant = i.tenant and l.source = i.id and l.type = 'DistinctFrom' and l.target = s.id
+    )
+    and not exists (
+        select 1
+        from link l indexed by link_source
+        where l.tenant = i.tenant and l.source = s.id and l.type = 'DistinctFrom' and l.target = i.id
+    )
 order by m.item, m.at, m.successor;
+
+-- name: superseding
+-- The items that an item replaced. Both must still be seen by the same people.
+select m.item
+from superseded m indexed by superseded_successor
+join item i on i.tenant = m.tenant and i.id = m.item
+join item s on s.tenant = m.tenant and s.id = m.successor
+where m.tenant = :tenant
+    and m.successor = :id
+    and s.kind = i.kind
+    and s.owner = i.owner
+    and s.audience = i.audience
+    and s.project is i.project
+order by m.at desc, m.item
+limit 100;
 
 -- name: put_superseded
 -- Mark an item as replaced by a newer one.
-insert into superseded (tenant, item, successor, at)
-values (:tenant, :item, :successor, :at)
+insert into superseded (tenant, item, successor, at, similarity, reason)
+values (:tenant, :item, :successor, :at, :similarity, :reason)
 on conflict (tenant, item, successor) do update
-set at = excluded.at;
+set at = excluded.at, similarity = excluded.similarity, reason = excluded.reason;
 
 -- name: delete_superseded
 -- Remove the marks of an item whose text has changed or is gone, on either side.
 delete from superseded
 where tenant = :tenant and (item = :item or successor = :item);
+
+-- name: put_duplicate
+-- Note that an item says the same as an older one.
+insert into duplicate (tenant, item, original, similarity)
+values (:tenant, :item, :original, :similarity)
+on conflict (tenant, item, original) do update
+set similarity = excluded.similarity;
+
+-- name: delete_duplicates
+-- Remove the pairs of an item whose text has changed or is gone, on either side.
+delete from duplicate
+where tenant = :tenant and (item = :item or original = :item);
+
+-- name: open_pairs
+-- The pairs that wait for a decision of a person, the newest first. Both must be there and be seen by the same people,
+-- and no link may say that they are two things.
+with pair as (
+    select 'contradiction' as kind, m.item as first, m.successor as second, m.similarity, m.reason
+    from superseded m
+    where m.tenant = :tenant and :kind in ('', 'contradiction')
+    union all
+    select 'duplicate', d.original, d.item, d.similarity, null
+    from duplicate d
+    where d.tenant = :tenant and :kind in ('', 'duplicate') and not exists (
+        select 1
+        from superseded m
+        where m.tenant = d.tenant and m.item = d.original and m.successor = d.item
+    )
+)
+select pair.kind, pair.first, pair.second, pair.similarity, pair.reason
+from pair
+cross join item i indexed by item_id on i.tenant = :tenant and i.id = pair.first
+cross join item s indexed by item_id on s.tenant = :tenant and s.id = pair.second
+where s.forgotten = 0
+    and s.kind = i.kind
+    and s.owner = i.owner
+    and s.audience = i.audience
+    and s.project is i.project
+    and coalesce(s.attributes ->> 'expires_at', '~') > :now
+    and i.status not in ('superseded', 'archived', 'deprecated')
+    and s.status not in ('superseded', 'archived', 'deprecated')
+    and not exists (
+        select 1
+        from link l indexed by link_source
+        where l.tenant = i.tenant and l.source = i.id and l.type = 'DistinctFrom' and l.target = s.id
+    )
+    and not exists (
+        select 1
+        from link l indexed by link_source
+        where l.tenant = i.tenant and l.source = s.id and l.type = 'DistinctFrom' and l.target = i.id
+    ) /* filters */
+order by s.seq desc, i.seq desc
+limit :limit offset :offset;
+
+-- name: count_open_pairs
+-- How many of them there are, counted up to a limit.
+with pair as (
+    select 'contradiction' as kind, m.item as first, m.successor as second, m.similarity, m.reason
+    from superseded m
+    where m.tenant = :tenant and :kind in ('', 'contradiction')
+    union all
+    select 'duplicate', d.original, d.item, d.similarity, null
+    from duplicate d
+    where d.tenant = :tenant and :kind in ('', 'duplicate') and not exists (
+        select 1
+        from superseded m
+        where m.tenant = d.tenant and m.item = d.original and m.successor = d.item
+    )
+)
+select count(*) as pairs
+from (
+    select 1
+    from pair
+    cross join item i indexed by item_id on i.tenant = :tenant and i.id = pair.first
+    cross join item s indexed by item_id on s.tenant = :tenant and s.id = pair.second
+    where s.forgotten = 0
+        and s.kind = i.kind
+        and s.owner = i.owner
+        and s.audience = i.audience
+        and s.project is i.project
+        and coalesce(s.attributes ->> 'expires_at', '~') > :now
+        and i.status not in ('superseded', 'archived', 'deprecated')
+        and s.status not in ('superseded', 'archived', 'deprecated')
+        and not exists (
+            select 1
+            from link l indexed by link_source
+            where l.tenant = i.tenant and l.source = i.id and l.type = 'DistinctFrom' and l.target = s.id
+        )
+        and not exists (
+            select 1
+            from link l indexed by link_source
+            where l.tenant = i.tenant and l.source = s.id and l.type = 'DistinctFrom' and l.target = i.id
+        ) /* filters */
+    limit :limit
+) counted;
 
 -- name: accesses
 -- How often and when last these items were read.
@@ -631,6 +912,111 @@ where a.tenant = item.tenant and a.item = item.id;
 -- Forget how often an item was read.
 delete from access
 where tenant = :tenant and item = :item;
+
+-- ======== Who has read and called ========
+
+-- name: item_reads
+-- The reads of items that the caller may see, the last one first.
+select r.item, i.title, r.reader, r.tool, r.times, r.last
+from item_read r
+join item i on i.tenant = r.tenant and i.id = r.item
+where r.tenant = :tenant
+    and (r.reader = :reader or :reader = '')
+    and r.last >= :since
+    and (:of_everybody = 1 or r.reader = :filter_user or i.owner = :filter_user) /* filters */
+order by r.last desc, r.item, r.reader, r.tool
+limit :limit offset :offset;
+
+-- name: count_item_reads
+-- How many reads of items the caller may see, up to a limit.
+select count(*) as reads
+from (
+    select 1
+    from item_read r
+    join item i on i.tenant = r.tenant and i.id = r.item
+    where r.tenant = :tenant
+        and (r.reader = :reader or :reader = '')
+        and r.last >= :since
+        and (:of_everybody = 1 or r.reader = :filter_user or i.owner = :filter_user) /* filters */
+    limit :limit
+) found;
+
+-- name: reads_of_item
+-- The reads of one item, if the caller may see it, the last one first.
+select r.item, i.title, r.reader, r.tool, r.times, r.last
+from item_read r
+join item i on i.tenant = r.tenant and i.id = r.item
+where r.tenant = :tenant
+    and r.item = :item
+    and (r.reader = :reader or :reader = '')
+    and r.last >= :since
+    and (:of_everybody = 1 or r.reader = :filter_user or i.owner = :filter_user) /* filters */
+order by r.last desc, r.reader, r.tool
+limit :limit offset :offset;
+
+-- name: count_reads_of_item
+-- How many reads of one item the caller may see, up to a limit.
+select count(*) as reads
+from (
+    select 1
+    from item_read r
+    join item i on i.tenant = r.tenant and i.id = r.item
+    where r.tenant = :tenant
+        and r.item = :item
+        and (r.reader = :reader or :reader = '')
+        and r.last >= :since
+        and (:of_everybody = 1 or r.reader = :filter_user or i.owner = :filter_user) /* filters */
+    limit :limit
+) found;
+
+-- name: all_item_reads
+-- Every read of a tenant.
+select item, reader, tool, times, last
+from item_read
+where tenant = :tenant
+order by item, reader, tool;
+
+-- name: add_item_reads
+-- Add to the counts of reads of the items that still exist.
+insert into item_read (tenant, item, reader, tool, times, last)
+select :tenant, n.value ->> 'item', n.value ->> 'reader', n.value ->> 'tool', n.value ->> 'times', n.value ->> 'last'
+from json_each(:reads) n
+where exists (select 1 from item i where i.tenant = :tenant and i.id = n.value ->> 'item')
+on conflict (tenant, item, reader, tool) do update
+set times = item_read.times + excluded.times,
+    last = case when excluded.last > item_read.last then excluded.last else item_read.last end;
+
+-- name: delete_item_reads
+-- Forget who has read an item.
+delete from item_read
+where tenant = :tenant and item = :item;
+
+-- name: delete_old_item_reads
+-- Forget old reads, of all tenants.
+delete from item_read
+where last < :before;
+
+-- name: client_calls
+-- The calls of every program, the last one first.
+select key, program, caller, calls, errors, first, last, last_error
+from client_call
+where tenant = :tenant
+order by last desc, key, program, caller;
+
+-- name: add_client_calls
+-- Add to the counts of calls of a program with a key.
+insert into client_call (tenant, key, program, caller, calls, errors, first, last, last_error)
+values (:tenant, :key, :program, :caller, :calls, :errors, :first, :last, :last_error)
+on conflict (tenant, key, program, caller) do update
+set calls = client_call.calls + excluded.calls,
+    errors = client_call.errors + excluded.errors,
+    last = case when excluded.last > client_call.last then excluded.last else client_call.last end,
+    last_error = case when excluded.last_error <> '' then excluded.last_error else client_call.last_error end;
+
+-- name: delete_old_client_calls
+-- Forget programs that have not called for long, of all tenants.
+delete from client_call
+where last < :before;
 
 
 -- ======== Text index ========
@@ -1042,26 +1428,26 @@ set value = excluded.value;
 
 -- name: client_keys
 -- Every client key, oldest first.
-select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked
+select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked, paused
 from client_key
 order by created_at, id;
 
 -- name: client_key_by_digest
 -- The client key with this SHA-256 digest.
-select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked
+select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked, paused
 from client_key
 where digest = :digest;
 
 -- name: client_key_by_id
 -- The client key with this id.
-select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked
+select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked, paused
 from client_key
 where id = :id;
 
 -- name: add_client_key
 -- Add a client key.
-insert into client_key (id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked)
-values (:id, :digest, :name, :tenant, :user, :scopes, :created_at, :expires_at, :last_used, :revoked);
+insert into client_key (id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked, paused)
+values (:id, :digest, :name, :tenant, :user, :scopes, :created_at, :expires_at, :last_used, :revoked, :paused);
 
 -- name: revoke_client_key
 -- Stop letting a client in.
@@ -1069,11 +1455,40 @@ update client_key
 set revoked = 1
 where id = :id;
 
+-- name: pause_client_key
+-- Keep a client out for a while, or let it in again.
+update client_key
+set paused = :paused
+where id = :id;
+
+-- name: delete_client_key
+-- Remove a key that nobody has seen.
+delete from client_key
+where id = :id;
+
 -- name: note_client_key_use
 -- Note when a key was last used.
 update client_key
 set last_used = :last_used
 where id = :id;
+
+-- name: end_ticket
+-- Let a ticket count no more; no row if it did not count before.
+insert into ended_ticket (tenant, nonce, ends)
+values (:tenant, :nonce, :ends)
+on conflict (tenant, nonce) do nothing
+returning nonce;
+
+-- name: ended_ticket
+-- A ticket that counts no more.
+select nonce
+from ended_ticket
+where tenant = :tenant and nonce = :nonce;
+
+-- name: delete_old_tickets
+-- Forget the tickets that have ended by themselves.
+delete from ended_ticket
+where ends <= :now;
 
 
 -- ======== Rebuilding the rows from the log ========
@@ -1097,6 +1512,10 @@ delete from passage;
 -- name: delete_all_superseded
 -- Remove the marks of replaced items of all tenants; the rebuild compares again.
 delete from superseded;
+
+-- name: delete_all_duplicates
+-- Remove the pairs of items that say the same of all tenants; the rebuild compares again.
+delete from duplicate;
 
 -- name: delete_all_links
 -- Remove the links of all tenants.

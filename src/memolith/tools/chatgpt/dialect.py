@@ -7,4 +7,6 @@ chatgpt = Family(
     modules=("memolith.tools.chatgpt.search",),
     apart=True,
     instructions="Search the user's memory, then fetch what looks right.",
+    purpose="search and fetch, which connectors and deep research ask for",
+    stands_for="ChatGPT's connectors",
 )

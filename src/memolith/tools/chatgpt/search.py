@@ -12,6 +12,8 @@ from memolith.tools.chatgpt.models import FetchedDocument, SearchResults
 from memolith.tools.core.dialect import ITEM_ADDRESS
 from memolith.tools.results import text_with_speakers
 
+ITEM_PAGE = "/ui/item/"
+"""Where the web page of a server shows an item."""
 MAX_RESULTS = 10
 MAX_TITLE_LENGTH = 80
 
@@ -24,12 +26,13 @@ def search(
     found = call.engine.recall.search(
         call.caller, Query(text=query, limit=MAX_RESULTS, per_item=True, family="chatgpt")
     )
+    call.note_hits([hit.item.id for hit in found.hits])
     return {
         "results": [
             {
                 "id": hit.item.id,
                 "title": hit.item.title or hit.passage.text[:MAX_TITLE_LENGTH],
-                "url": ITEM_ADDRESS + hit.item.id,
+                "url": address_of(call, hit.item.id),
             }
             for hit in found.hits
         ]
@@ -42,7 +45,7 @@ def fetch_result(
 ) -> FetchedDocument:
     """The whole text of one search result."""
     item, blocks = call.engine.reading.read(call.caller, bare_id(id))
-    call.engine.reading.note_access(call.caller, item.id)
+    call.note_read(item.id)
     text = text_with_speakers(blocks)
     marks = call.engine.reading.superseded(call.caller, [item.id])
     metadata = {
@@ -58,6 +61,15 @@ def fetch_result(
         "id": item.id,
         "title": item.title or text[:MAX_TITLE_LENGTH],
         "text": text,
-        "url": ITEM_ADDRESS + item.id,
+        "url": address_of(call, item.id),
         "metadata": metadata,
     }
+
+
+def address_of(call: Call, id: str) -> str:
+    """Where a citation of an item leads: to the page of the server, if there is one.
+
+    ChatGPT cites only what has an address.
+    """
+    server = call.engine.server_state.address()
+    return f"{server.rstrip('/')}{ITEM_PAGE}{id}" if server else ITEM_ADDRESS + id

@@ -61,4 +61,5 @@ core = Family(
         listed=list_resources,
         templates=(Resource(ITEM_ADDRESS + "{id}", "item", "An item as text.", "text/markdown"),),
     ),
+    purpose="remember and recall anything, whatever family wrote it",
 )

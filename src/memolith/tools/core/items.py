@@ -11,6 +11,7 @@ from memolith.tools.arguments import JsonObject, bare_id
 from memolith.tools.call import Call
 from memolith.tools.core.dialect import core
 from memolith.tools.core.models import Fetched, ItemHistory, Overview, Remembered, WholeItem
+from memolith.tools.core.project_at_hand import KINDS_OF_PROJECTS, project_at_hand
 from memolith.tools.core.views import event_body, item_body
 from memolith.tools.results import (
     ChangedItem,
@@ -21,6 +22,9 @@ from memolith.tools.results import (
 )
 
 RECENT_ITEMS = 5
+MAX_SHOWN_ID = 100
+MAX_SHOWN_IDS = 5
+"""How much of a message about missing items is made of their ids."""
 
 
 @core.tool(example={"content": "Otters hold hands while they sleep."})
@@ -36,6 +40,8 @@ def remember(
     idempotency_key: str | None = None,
 ) -> Remembered:
     """Keep a fact, decision or preference for later sessions."""
+    if project is None and kind in KINDS_OF_PROJECTS:
+        project = project_at_hand(call)
     draft = Draft(
         kind=kind,
         title=title,
@@ -61,11 +67,14 @@ def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_lengt
     found = call.engine.reading.read_many(call.caller, wanted)
     missing = sorted(set(wanted) - {item.id for item, _ in found})
     if not found:
-        raise NotFound("None of these items is there.", field="ids", id=missing[0])
+        shown = ", ".join(repr(id[:MAX_SHOWN_ID]) for id in missing[:MAX_SHOWN_IDS])
+        raise NotFound(
+            f"There is no item {shown}, or it was forgotten.", field="ids", id=missing[0]
+        )
     marks = call.engine.reading.superseded(call.caller, [item.id for item, _ in found])
     items: list[WholeItem] = []
     for item, blocks in found:
-        call.engine.reading.note_access(call.caller, item.id)
+        call.note_read(item.id)
         items.append(
             {
                 **item_body(item),
@@ -84,15 +93,18 @@ def revise(
     content: str | None = None,
     title: str | None = None,
     tags: list[str] | None = None,
+    metadata: JsonObject | None = None,
     expected_version: int | None = None,
 ) -> ChangedItem:
     """Change an item; its history keeps the old text."""
-    if content is None and title is None and tags is None:
-        raise InvalidInput("Say what to change: content, title or tags.", field="content")
+    if content is None and title is None and tags is None and not metadata:
+        raise InvalidInput("Say what to change: content, title, tags or metadata.", field="content")
     patch = Patch(
         title=title,
         blocks=None if content is None else (Block(content),),
         tags=None if tags is None else tuple(tags),
+        # Names that are not given stay as they are, for other programs may have put them there.
+        attributes=metadata,
     )
     written = call.engine.writing.revise(call.caller, bare_id(id), patch, expected_version)
     return changed_item(written)

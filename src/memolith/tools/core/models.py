@@ -31,6 +31,7 @@ class RecallHit(Dated):
     strength: str
     reasons: dict[str, float]
     cite: str
+    project: NotRequired[str]
 
 
 class Recalled(TypedDict):

@@ -21,10 +21,17 @@ from memolith.tools.core.models import (
     Recalled,
     RecallHit,
 )
+from memolith.tools.core.project_at_hand import (
+    preferred,
+    project_at_hand,
+    search_limit,
+    warnings_of_rest,
+)
 from memolith.tools.core.views import item_body, link_body
 from memolith.tools.results import replaced, text_with_speakers
 
-Depth = Annotated[int, Field(ge=0, le=2)] | Literal["deep"]
+Depth = Literal[0, 1, 2, "deep"]
+"""How many links are followed, or `deep`: a second network reads the best hits."""
 MAX_LINKED_HITS = 20
 MAX_LINKED_TEXT_LENGTH = 500
 SCORE_PER_STEP = 0.5
@@ -51,23 +58,15 @@ def recall(
     offset: Annotated[int, Field(ge=0)] = 0,
 ) -> Recalled:
     """Find memories by words or meaning."""
-    forgotten = status in FORGOTTEN_STATUSES
-    chosen = Filter(
-        kinds=_known_kinds(kinds),
-        tags_all=tuple(tags or ()),
-        projects=(project,) if project else (),
-        since=since,
-        until=until,
-        statuses=(status,) if status and not forgotten else (),
-        forgotten=forgotten,
-    )
+    chosen = recall_filter(kinds, tags, project, since, until, status)
+    at_hand = project_at_hand(call) if project is None and not offset else None
     found = call.engine.recall.search(
         call.caller,
         Query(
             text=query,
             filter=chosen,
             mode=mode,
-            limit=limit,
+            limit=search_limit(limit, at_hand),
             offset=offset,
             threshold=min_score,
             as_of=as_of,
@@ -75,11 +74,15 @@ def recall(
             family="core",
         ),
     )
-    marks = call.engine.reading.superseded(call.caller, [hit.item.id for hit in found.hits])
-    hits = [_hit_body(hit, marks.get(hit.item.id)) for hit in found.hits]
+    shown = preferred(found.hits, at_hand, limit)
+    marks = call.engine.reading.superseded(call.caller, [hit.item.id for hit in shown])
+    hits = [hit_body(hit, marks.get(hit.item.id)) for hit in shown]
     if depth and depth != "deep":
-        hits.extend(_linked_hits(call, found.hits, depth))
-    return {"hits": hits, "total": found.total, "warnings": list(found.warnings)}
+        hits.extend(_linked_hits(call, shown, depth))
+        hits.sort(key=lambda hit: -hit["score"])
+    call.note_hits({hit["id"] for hit in hits})
+    warnings = [*found.warnings, *warnings_of_rest(found.hits, shown, at_hand)]
+    return {"hits": hits, "total": found.total, "warnings": warnings}
 
 
 @core.tool(read_only=True, example={"query": "zebra", "budget_tokens": 200})
@@ -93,12 +96,12 @@ def context(
 ) -> PackedContext:
     """The best passages on a question, with sources."""
     chosen = Filter(
-        kinds=_known_kinds(kinds), projects=(project,) if project else (), forgotten=False
+        kinds=known_kinds(kinds), projects=(project,) if project else (), forgotten=False
     )
     pack = call.engine.context.pack(call.caller, query, budget_tokens, chosen)
-    marks = call.engine.reading.superseded(
-        call.caller, [citation.id for citation in pack.citations]
-    )
+    ids = {citation.id for citation in pack.citations}
+    call.note_hits(ids)
+    marks = call.engine.reading.superseded(call.caller, list(ids))
     return {
         "text": pack.text,
         "citations": [
@@ -157,7 +160,8 @@ def explore(
     }
 
 
-def _known_kinds(kinds: list[str] | None) -> tuple[str, ...]:
+def known_kinds(kinds: list[str] | None) -> tuple[str, ...]:
+    """The kinds that a call names; one that does not exist is refused."""
     for kind in kinds or ():
         if kind not in KINDS:
             raise InvalidInput(
@@ -166,8 +170,30 @@ def _known_kinds(kinds: list[str] | None) -> tuple[str, ...]:
     return tuple(kinds or ())
 
 
-def _hit_body(hit: Hit, mark: Superseded | None) -> RecallHit:
-    return {
+def recall_filter(
+    kinds: list[str] | None,
+    tags: list[str] | None,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    status: str | None,
+) -> Filter:
+    """What the arguments of `recall` limit a search to."""
+    forgotten = status in FORGOTTEN_STATUSES
+    return Filter(
+        kinds=known_kinds(kinds),
+        tags_all=tuple(tags or ()),
+        projects=(project,) if project else (),
+        since=since,
+        until=until,
+        statuses=(status,) if status and not forgotten else (),
+        forgotten=forgotten,
+    )
+
+
+def hit_body(hit: Hit, mark: Superseded | None) -> RecallHit:
+    """A hit as `recall` shows it."""
+    body: RecallHit = {
         "id": hit.item.id,
         "kind": hit.item.kind,
         "title": hit.item.title,
@@ -178,8 +204,18 @@ def _hit_body(hit: Hit, mark: Superseded | None) -> RecallHit:
         "cite": cite(hit.item, hit.passage),
         "at": hit.passage.at,
         "updated_at": hit.item.updated_at,
-        **replaced(mark),
     }
+    return completed(body, mark, hit.item.project)
+
+
+def completed(body: RecallHit, mark: Superseded | None, project: str | None) -> RecallHit:
+    """The hit with what only some hits have: what replaced it, and its project."""
+    if mark is not None:
+        body["superseded_at"] = mark.at
+        body["superseded_by"] = mark.by
+    if project:
+        body["project"] = project
+    return body
 
 
 class _Reached(NamedTuple):
@@ -207,19 +243,17 @@ def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[RecallHit]
     bodies: list[RecallHit] = []
     for item, blocks in call.engine.reading.read_many(call.caller, ids):
         first_text = blocks[0].text if blocks else ""
-        bodies.append(
-            {
-                "id": item.id,
-                "kind": item.kind,
-                "title": item.title,
-                "text": first_text[:MAX_LINKED_TEXT_LENGTH],
-                "score": best[item.id].score,
-                "strength": "weak",
-                "reasons": {"links": -best[item.id].minus_steps},
-                "cite": "",
-                "at": item.created_at,
-                "updated_at": item.updated_at,
-                **replaced(marks.get(item.id)),
-            }
-        )
+        body: RecallHit = {
+            "id": item.id,
+            "kind": item.kind,
+            "title": item.title,
+            "text": first_text[:MAX_LINKED_TEXT_LENGTH],
+            "score": best[item.id].score,
+            "strength": "weak",
+            "reasons": {"links": -best[item.id].minus_steps},
+            "cite": "",
+            "at": item.created_at,
+            "updated_at": item.updated_at,
+        }
+        bodies.append(completed(body, marks.get(item.id), item.project))
     return bodies

@@ -70,7 +70,7 @@ def get_concept(
 ) -> ConceptFound:
     """One concept in full."""
     item, blocks = call.engine.reading.read(call.caller, concept_id_of(call, concept_id))
-    call.engine.reading.note_access(call.caller, item.id)
+    call.note_read(item.id)
     concept: ConceptBody = {
         "concept_id": item.id,
         "name": item.title,

@@ -79,4 +79,6 @@ knowledge = Family(
         "list_hierarchy",
         "get_concepts_by_certainty",
     ),
+    purpose="concepts with prerequisites and certainty",
+    stands_for="the knowledge server",
 )

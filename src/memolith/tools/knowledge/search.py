@@ -45,6 +45,7 @@ def search_concepts_semantic(
     )
     marks = call.engine.reading.superseded(call.caller, [hit.item.id for hit in found.hits])
     results = [_found_row(call, hit, marks.get(hit.item.id)) for hit in found.hits]
+    call.note_hits([hit.item.id for hit in found.hits])
     return {
         "success": True,
         "message": "Found",

@@ -61,4 +61,6 @@ lanonasis = Family(
     instructions=(
         "Memories with a title, a type and tags; a vault for the keys of vendors; insights."
     ),
+    purpose="memories with titles, types and tags; projects, API keys and insights",
+    stands_for="LanOnasis",
 )

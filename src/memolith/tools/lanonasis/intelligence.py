@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from memolith.domain.items import Item
 from memolith.domain.queries import Filter, Query
+from memolith.engine.insights import Duplicates
 from memolith.errors import Unavailable
 from memolith.tools.arguments import Limit
 from memolith.tools.call import Call
@@ -108,27 +110,8 @@ def intelligence_find_related(
     """Memories that are about the same as a memory."""
     call = acting_for(call, user_id)
     item = find_item(call, "memory", memory_id, "memory_id")
-    text = call.engine.insights.texts(call.caller, [item.id])[item.id]
-    found = call.engine.recall.search(
-        call.caller,
-        Query(
-            text=text[:MAX_QUERY_TEXT_LENGTH],
-            filter=Filter(kinds=("memory",), statuses=("active",)),
-            # One more, because the memory finds itself.
-            limit=limit + 1,
-            threshold=tenant_number(call, "related_threshold", similarity_threshold),
-            alike=True,
-            per_item=True,
-        ),
-    )
-    others = [hit for hit in found.hits if hit.item.id != item.id]
-    scores = {hit.item.id: hit.score for hit in others[:limit]}
-    return {
-        "source_memory_id": item.id,
-        "related": scored_memories(call, scores),
-        "method": BUILT_IN,
-        "warnings": list(found.warnings),
-    }
+    chosen = Filter(kinds=("memory",), statuses=("active",))
+    return related_memories(call, item, chosen, limit, similarity_threshold)
 
 
 @lanonasis.tool(read_only=True, inert=("user_id",), example={"user_id": "local"})
@@ -144,15 +127,7 @@ def intelligence_detect_duplicates(
     """
     call = acting_for(call, user_id)
     threshold = tenant_number(call, "duplicate_threshold", similarity_threshold)
-
-    def report_progress(done: int, total: int) -> None:
-        if call.cancelled():
-            raise Unavailable("The call was cancelled.")
-        call.progress(done, total, "comparing memories")
-
-    found = call.engine.insights.duplicates(
-        call.caller, own_memories(call.caller), threshold, report_progress
-    )
+    found = duplicates_among(call, own_memories(call.caller), threshold)
     shown = found.pairs[:max_pairs]
     ids = {item.id for pair in shown for item in (pair.first, pair.second)}
     bodies = {body["id"]: body for body in memory_bodies(call, list(ids))}
@@ -227,3 +202,41 @@ def intelligence_analyze_patterns(
             "type_distribution": count_by_type(habits.namespaces),
         },
     }
+
+
+def related_memories(
+    call: Call, item: Item, chosen: Filter, limit: int, threshold: float | None
+) -> RelatedMemories:
+    """The memories among the chosen ones that are about the same as one memory."""
+    text = call.engine.insights.texts(call.caller, [item.id])[item.id]
+    found = call.engine.recall.search(
+        call.caller,
+        Query(
+            text=text[:MAX_QUERY_TEXT_LENGTH],
+            filter=chosen,
+            # One more, because the memory finds itself.
+            limit=limit + 1,
+            threshold=tenant_number(call, "related_threshold", threshold),
+            alike=True,
+            per_item=True,
+        ),
+    )
+    others = [hit for hit in found.hits if hit.item.id != item.id]
+    scores = {hit.item.id: hit.score for hit in others[:limit]}
+    return {
+        "source_memory_id": item.id,
+        "related": scored_memories(call, scores),
+        "method": BUILT_IN,
+        "warnings": list(found.warnings),
+    }
+
+
+def duplicates_among(call: Call, chosen: Filter, threshold: float) -> Duplicates:
+    """The pairs of the chosen memories that say nearly the same."""
+
+    def report_progress(done: int, total: int) -> None:
+        if call.cancelled():
+            raise Unavailable("The call was cancelled.")
+        call.progress(done, total, "comparing memories")
+
+    return call.engine.insights.duplicates(call.caller, chosen, threshold, report_progress)

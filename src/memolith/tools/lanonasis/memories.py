@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.domain.queries import Filter, Query
+from memolith.domain.queries import Filter, Found, Query
 from memolith.engine.writing import Quota
 from memolith.errors import InvalidInput
 from memolith.tools.arguments import JsonObject, Limit, bare_id, without_empty
@@ -40,6 +41,7 @@ from memolith.tools.lanonasis.models import (
     MemoryDeleted,
     MemoryPage,
     MemorySearch,
+    ScoredMemory,
 )
 from memolith.tools.lanonasis.similarity import score_of, similarity_of
 from memolith.tools.lanonasis.views import (
@@ -53,6 +55,16 @@ from memolith.tools.results import conflicts_with
 
 SortField = Literal["created_at", "updated_at", "title", "access_count", "last_accessed"]
 SORTED_BY_ACCESS = ("access_count", "last_accessed")
+
+
+class MemoryHits(NamedTuple):
+    """What a search for memories found."""
+
+    found: Found
+    results: list[ScoredMemory]
+    threshold: float
+    """The lowest similarity of a result."""
+    took_ms: float
 
 
 @lanonasis.tool(example={"title": "Otters", "content": "Otters hold hands."})
@@ -82,15 +94,8 @@ def create_memory(
             metadata=metadata, summary=summary, topic_id=_topic(call, topic_id)
         ),
     )
-    max_memories = int(tenant_number(call, "max_memories"))
-    quota = Quota(
-        limit=max_memories,
-        counted=own_memories(call.caller),
-        message=f"You have {max_memories:,} memories, which is all that max_memories allows; "
-        "delete some first.",
-    )
     conflicts = conflicts_with(call, draft)
-    written = call.engine.writing.remember(call.caller, draft, quota)
+    written = call.engine.writing.remember(call.caller, draft, memory_quota(call))
     return {
         **memory_body(call, written.item.id),
         "redactions": dict(written.redactions),
@@ -102,7 +107,7 @@ def create_memory(
 def get_memory(call: Call, *, memory_id: MemoryId) -> MemoryBody:
     """One whole memory; counts as a reading of it."""
     item = find_item(call, "memory", memory_id, "memory_id")
-    call.engine.reading.note_access(call.caller, item.id)
+    call.note_read(item.id)
     return memory_body(call, item.id)
 
 
@@ -194,7 +199,7 @@ def list_memories(
     types = [memory_type] if memory_type else []
     found = call.engine.reading.list_items(
         call.caller,
-        _memory_filter(types, topic_id, project_ref, status, tags),
+        memory_filter(types, topic_id, project_ref, status, tags),
         sort=sort,
         descending=order == "desc",
         limit=limit,
@@ -226,27 +231,13 @@ def search_memories(
     threshold: Threshold = None,
 ) -> MemorySearch:
     """Memories that are like a question or a text, by words and by meaning."""
-    check_lengths(call, query=query)
-    started = time.perf_counter()
-    floor = call.engine.recall.floor
-    found = call.engine.recall.search(
-        call.caller,
-        Query(
-            text=query,
-            filter=_memory_filter(memory_types or [], topic_id, project_ref, status, tags),
-            limit=limit,
-            threshold=score_of(tenant_number(call, "search_threshold", threshold), floor),
-            per_item=True,
-            family="lanonasis",
-        ),
-    )
-    similarities = {hit.item.id: similarity_of(hit.score, floor) for hit in found.hits}
-    results = scored_memories(call, similarities)
+    chosen = memory_filter(memory_types or [], topic_id, project_ref, status, tags)
+    hits = find_memories(call, Query(query, chosen, limit=limit), threshold)
     return {
-        "results": results,
-        "total_results": found.total,
-        "search_time_ms": round((time.perf_counter() - started) * 1000, 3),
-        "warnings": list(found.warnings),
+        "results": hits.results,
+        "total_results": hits.found.total,
+        "search_time_ms": hits.took_ms,
+        "warnings": list(hits.found.warnings),
     }
 
 
@@ -264,6 +255,37 @@ def bulk_delete_memories(
         "deleted_count": len(deleted),
         "failed_ids": [given for id, given in given_ids.items() if id not in deleted],
     }
+
+
+def memory_quota(call: Call) -> Quota:
+    """How many memories the caller may have."""
+    max_memories = int(tenant_number(call, "max_memories"))
+    return Quota(
+        limit=max_memories,
+        counted=own_memories(call.caller),
+        message=f"You have {max_memories:,} memories, which is all that max_memories allows; "
+        "delete some first.",
+    )
+
+
+def find_memories(call: Call, wanted: Query, threshold: float | None) -> MemoryHits:
+    """The memories that a query finds, with their similarities.
+
+    The threshold is a similarity; left out, it is what the tenant has set.
+    """
+    check_lengths(call, query=wanted.text)
+    started = time.perf_counter()
+    floor = call.engine.recall.floor
+    lowest = tenant_number(call, "search_threshold", threshold)
+    found = call.engine.recall.search(
+        call.caller,
+        replace(wanted, threshold=score_of(lowest, floor), per_item=True, family="lanonasis"),
+    )
+    similarities = {hit.item.id: similarity_of(hit.score, floor) for hit in found.hits}
+    results = scored_memories(call, similarities)
+    call.note_hits(similarities)
+    took_ms = round((time.perf_counter() - started) * 1000, 3)
+    return MemoryHits(found, results, lowest, took_ms)
 
 
 def any_given(values: Sequence[object]) -> bool:
@@ -290,13 +312,14 @@ def _topic(call: Call, topic_id: str | None) -> str | None:
     return find_item(call, "topic", topic_id, "topic_id").id
 
 
-def _memory_filter(
+def memory_filter(
     types: Sequence[MemoryType],
     topic_id: str | None,
     project_ref: str | None,
     status: MemoryStatus | None,
     tags: list[str] | None,
 ) -> Filter:
+    """The filter that the engine understands; what is left out is not filtered by."""
     namespaces = [name for memory_type in types for name in NAMESPACES_OF_TYPE[memory_type]]
     return Filter(
         kinds=("memory",),

@@ -9,13 +9,16 @@ from typing import Literal
 MemoryType = Literal["context", "project", "knowledge", "reference", "personal", "workflow"]
 MemoryStatus = Literal["active", "archived", "draft", "deleted"]
 
+BEHAVIOR_NAMESPACE = "behavior"
+"""Where ways of working are kept, which the SDK of LanOnasis records."""
+
 NAMESPACES_OF_TYPE: dict[MemoryType, tuple[str, ...]] = {
     "context": ("context",),
     "project": ("project", "decisions", "tech-debt", "blockers", "progress"),
     "knowledge": ("knowledge", "patterns", "learnings", "security", "performance"),
     "reference": ("reference", "apis", "config"),
     "personal": ("personal",),
-    "workflow": ("workflow", "testing"),
+    "workflow": ("workflow", "testing", BEHAVIOR_NAMESPACE),
 }
 
 STORED_STATUSES: dict[MemoryStatus, tuple[str, ...]] = {

@@ -1,5 +1,6 @@
 """Topics under which memories are kept. The manage family creates and changes them."""
 
+from memolith.domain.callers import Caller
 from memolith.domain.items import Item
 from memolith.domain.queries import Filter
 from memolith.tools.call import Call
@@ -14,16 +15,22 @@ MAX_LISTED_TOPICS = 1000
 def list_topics(call: Call, *, user_id: UserId | None = None) -> Topics:
     """The topics under which a user keeps memories."""
     caller = acting_for(call, user_id).caller
+    return {"topics": [topic_body(item) for item in own_topics(call, caller)]}
+
+
+def own_topics(call: Call, caller: Caller) -> tuple[Item, ...]:
+    """The topics of a user, the oldest first."""
     page = call.engine.reading.list_items(
         caller,
         Filter(kinds=("topic",), owner=caller.user),
         descending=False,
         limit=MAX_LISTED_TOPICS,
     )
-    return {"topics": [_topic(item) for item in page.items]}
+    return page.items
 
 
-def _topic(item: Item) -> Topic:
+def topic_body(item: Item) -> Topic:
+    """A topic as LanOnasis shows it."""
     topic: Topic = {
         "id": item.id,
         "name": item.title,

@@ -9,4 +9,6 @@ memorylake = Family(
         "memolith.tools.memorylake.runners",
     ),
     instructions="Files, found by what they say: call get_memorylake_metadata first.",
+    purpose="files found by their content, and Python code over them",
+    stands_for="MemoryLake",
 )

@@ -74,6 +74,7 @@ def search_memory(call: Call, *, parsed_query: ParsedQuery) -> FoundFilesResult:
     cells, a heading.
     """
     found = call.engine.recall.search(call.caller, parsed_query.to_query())
+    call.note_hits({hit.item.id for hit in found.hits})
     return {
         "result": {
             "n": len(found.hits),

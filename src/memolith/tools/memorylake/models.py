@@ -1,9 +1,6 @@
 """What the tools of the MemoryLake family return."""
 
-from typing import Annotated, NotRequired, TypedDict
-
-from memolith.domain.attributes import Json
-from memolith.tools.result_schema import OBJECTS
+from typing import NotRequired, TypedDict
 
 
 class FileBody(TypedDict):
@@ -105,19 +102,3 @@ class CodeResult(TypedDict):
     """The result of `run_memory_code`."""
 
     result: CodeOutput
-
-
-class FilePage(TypedDict):
-    """The result of `list_files`."""
-
-    files: list[FileBody]
-    total: int
-
-
-class ShownFile(TypedDict):
-    """The result of `show_file`."""
-
-    file: FileBody
-    summary: str
-    chunks: Annotated[list[dict[str, Json]], OBJECTS]
-    total: int

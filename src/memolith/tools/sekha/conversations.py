@@ -106,8 +106,8 @@ def memory_get_context(call: Call, *, conversation_id: ConversationId) -> Conver
     """What a conversation is called, where it lies, how long it is and when it took place; counts
     as reading it.
     """
-    item, blocks = _read(call, conversation_id)
-    return {"conversation_id": item.id, **_details(call, item, blocks)}
+    item, blocks = read_conversation(call, conversation_id)
+    return {"conversation_id": item.id, **conversation_details(call, item, blocks)}
 
 
 @sekha.tool(read_only=True, example={"conversation_id": "talk", "format": "markdown"})
@@ -121,30 +121,30 @@ def memory_export(
     ] = True,
 ) -> ConversationExport:
     """A whole conversation, also as a Markdown document; counts as reading it."""
-    item, blocks = _read(call, conversation_id)
+    item, blocks = read_conversation(call, conversation_id)
     export: ConversationExport = {
-        "messages": [_exported_message(block, include_metadata) for block in blocks],
+        "messages": [exported_message(block, include_metadata) for block in blocks],
         "format": format,
         "include_metadata": include_metadata,
     }
     conversation: ExportedConversation | None = None
     if include_metadata:
-        conversation = {"id": item.id, **_details(call, item, blocks)}
+        conversation = {"id": item.id, **conversation_details(call, item, blocks)}
         export = {"conversation": conversation, **export}
     if format == "markdown":
-        export["markdown"] = _markdown(item.title, conversation, export["messages"])
+        export["markdown"] = conversation_markdown(item.title, conversation, export["messages"])
     return export
 
 
-def _read(call: Call, id: str) -> tuple[Item, list[Block]]:
+def read_conversation(call: Call, id: str) -> tuple[Item, list[Block]]:
     """A conversation and its messages; counts as reading it."""
     item = find_item(call, "conversation", id, "conversation_id")
     item, blocks = call.engine.reading.read(call.caller, item.id)
-    call.engine.reading.note_access(call.caller, item.id)
+    call.note_read(item.id)
     return item, blocks
 
 
-def _details(call: Call, item: Item, blocks: list[Block]) -> ConversationDetails:
+def conversation_details(call: Call, item: Item, blocks: list[Block]) -> ConversationDetails:
     return {
         "label": item.title,
         "status": item.status,
@@ -157,7 +157,7 @@ def _details(call: Call, item: Item, blocks: list[Block]) -> ConversationDetails
     }
 
 
-def _exported_message(block: Block, include_metadata: bool) -> ExportedMessage:
+def exported_message(block: Block, include_metadata: bool) -> ExportedMessage:
     message: ExportedMessage = {
         "role": block.speaker or "user",
         "content": block.text,
@@ -168,7 +168,7 @@ def _exported_message(block: Block, include_metadata: bool) -> ExportedMessage:
     return message
 
 
-def _markdown(
+def conversation_markdown(
     title: str, conversation: ExportedConversation | None, messages: list[ExportedMessage]
 ) -> str:
     """The conversation as a document that the import of chats reads again."""

@@ -54,4 +54,6 @@ sekha = Family(
         "memory_stats",
     ),
     instructions="Whole conversations, kept in folders and found again by the message.",
+    purpose="whole conversations in folders, with context and pruning",
+    stands_for="Sekha",
 )

@@ -49,11 +49,12 @@ def memory_search(
             family="sekha",
         ),
     )
+    call.note_hits({hit.item.id for hit in found.hits})
     return {
         "query": query,
         "total_results": found.total,
         "limit": limit,
-        "results": [_search_result(hit) for hit in found.hits],
+        "results": [message_hit(hit) for hit in found.hits],
         "warnings": list(found.warnings),
     }
 
@@ -84,7 +85,7 @@ def memory_stats(
     return stats
 
 
-def _search_result(hit: Hit) -> SearchResult:
+def message_hit(hit: Hit) -> SearchResult:
     """A message with the ones before and after it."""
     number = hit.passage.block
     numbers = sorted({passage.block for passage in hit.around})

@@ -132,6 +132,7 @@ def subcog_recall(
         ),
     )
     scores = {hit.item.id: hit.score for hit in found.hits}
+    call.note_hits(scores)
     return {
         "total": found.total,
         "warnings": list(found.warnings),
@@ -143,7 +144,7 @@ def subcog_recall(
 def subcog_get(call: Call, *, memory_id: MemoryId) -> WholeMemory:
     """One whole memory."""
     item = find_memory(call, memory_id)
-    call.engine.reading.note_access(call.caller, item.id)
+    call.note_read(item.id)
     return whole_memories(call, [item.id])[0]
 
 

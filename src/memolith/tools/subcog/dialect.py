@@ -107,4 +107,6 @@ subcog = Family(
     instructions=(
         "Memories of coding sessions by namespace, prompts and templates, a graph of entities."
     ),
+    purpose="captures of coding sessions, a graph of entities, prompts",
+    stands_for="Subcog",
 )

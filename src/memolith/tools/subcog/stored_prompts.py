@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError
 
 from memolith.domain.attributes import Json
 from memolith.domain.callers import Audience
@@ -159,9 +160,16 @@ def delete_prompt_of(kind: PromptKind, call: Call, name: str, domain: Domain) ->
 
 
 def variables_of(item: Item) -> list[Variable]:
-    """The variables of a prompt as they are kept."""
-    stored = cast("list[Json]", item.attributes.get("variables", []))
-    return [Variable.model_validate(variable) for variable in stored]
+    """The variables of a prompt as they are kept; what is no variable is passed over.
+
+    Other tools write attributes, too, and know nothing of variables.
+    """
+    stored = item.attributes.get("variables")
+    found = []
+    for variable in stored if isinstance(stored, list) else []:
+        with suppress(ValidationError):
+            found.append(Variable.model_validate(variable))
+    return found
 
 
 def prompt_body(call: Call, item: Item, version: int | None = None) -> StoredPrompt:
@@ -172,18 +180,19 @@ def prompt_body(call: Call, item: Item, version: int | None = None) -> StoredPro
     else:
         at = _time_of_version(call, item, version)
         item, blocks = call.engine.history.as_of(call.caller, item.id, at)
+    variables = variables_of(item)
     return {
         "id": item.id,
         "name": item.title,
         "domain": item.audience.value,
         "content": text_with_speakers(blocks),
-        "description": item.attributes.get("description", ""),
+        "description": str(item.attributes.get("description") or ""),
         "tags": list(item.tags),
         "version": item.version,
-        "variables": [variable.name for variable in variables_of(item)],
+        "variables": [variable.name for variable in variables],
         "usage_count": usage_count,
         "updated_at": item.updated_at,
-        "variables_def": item.attributes.get("variables", []),
+        "variables_def": [variable.model_dump() for variable in variables],
     }
 
 
@@ -204,5 +213,5 @@ def render(call: Call, item: Item, values: Mapping[str, Json]) -> Rendered:
     required = [variable.name for variable in variables if variable.required]
     template = Template(text_with_speakers(blocks))
     text = template.render({**defaults, **values}, required)
-    call.engine.reading.note_access(call.caller, item.id)
+    call.note_read(item.id)
     return {"name": item.title, "domain": item.audience.value, "rendered": text}

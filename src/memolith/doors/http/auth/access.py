@@ -16,13 +16,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memolith.domain.callers import Caller
 from memolith.doors.http.auth.admission import Admission
 from memolith.doors.http.auth.challenge import challenge
-from memolith.doors.http.auth.keys import KEY_PREFIX, digest
 from memolith.doors.http.auth.origins import check_host_and_origin
 from memolith.doors.http.auth.tokens import TokenIssuer
+from memolith.doors.http.error_headers import error_headers
 from memolith.doors.http.limits import CallLimit, RequestLimit, limited, too_large, unstalled
 from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
 from memolith.doors.shares import Share
-from memolith.errors import Denied, MemolithError, Unauthenticated
+from memolith.engine.client_keys import KEY_PREFIXES, digest, state_of
+from memolith.engine.telemetry import RequestIds, current_request
+from memolith.errors import Denied, KeyPaused, MemolithError, Unauthenticated
 from memolith.ports.client_keys import ClientKey, ClientKeys
 from memolith.settings import Settings
 from memolith.tools.dialect import plain_failure
@@ -30,16 +32,38 @@ from memolith.tools.dialect import plain_failure
 log = logging.getLogger(__name__)
 
 PROJECT_HEADER = "x-memolith-project"
+FOREIGN_PROJECT_HEADER = "x-project-scope"
+"""The same in the clients of LanOnasis."""
+
+NO_PROJECT = "lanonasis-maas"
+"""What those clients send as the project whoever uses them, so it stands for none."""
+
 DECIDING_HEADERS = frozenset(
-    (b"host", b"origin", b"authorization", b"x-api-key", PROJECT_HEADER.encode())
+    (
+        b"host",
+        b"origin",
+        b"authorization",
+        b"x-api-key",
+        b"cookie",
+        PROJECT_HEADER.encode(),
+        FOREIGN_PROJECT_HEADER.encode(),
+    )
 )
 """The headers that decide who is let in, and as whom."""
+
+CREDENTIAL_SCHEMES = ("bearer", "token")
+"""How a key is announced in `Authorization`: mem0's clients say `Token`."""
 
 MAX_REMEMBERED_ADMISSIONS = 1000
 MULTIPART_BYTES = 65_536
 """How many bytes an upload may have beside the file itself."""
 
+PAGE_PATH = "/ui"
+PAGE_UPLOAD_PATH = PAGE_PATH + "/files"
+LIVE_PATH = PAGE_PATH + "/live"
 UPLOAD_PATH = "/files"
+IMPORT_PATH = "/import"
+UPLOAD_PATHS = (UPLOAD_PATH, PAGE_UPLOAD_PATH, IMPORT_PATH)
 UPLOAD_MEMORY_BYTES = 1 << 20
 """How much of an upload is held in memory; the rest goes to the disk."""
 
@@ -52,14 +76,33 @@ TEN_MINUTES = len("2026-01-01T00:0")
 """How much of a time must differ before a key counts as used again."""
 
 ALWAYS_OPEN = frozenset(("/health",))
-ErrorWording = Callable[[MemolithError, str], dict[str, Any]]
-"""Words an error as the family that a path belongs to does."""
+OPEN_FOLDERS = ("/.well-known/", PAGE_PATH + "/static/")
+BrowserRefusal = Callable[[Scope, MemolithError], Response]
+"""Words the refusal of a request for a page."""
+
+ErrorWording = Callable[[MemolithError, str, str], dict[str, Any]]
+"""Words an error as the family that a path belongs to does: `(error, path, request_id)`."""
 
 HeaderList = list[tuple[bytes, bytes]]
 
 
-def plain_wording(error: MemolithError, path: str) -> dict[str, Any]:
-    return plain_failure(error)
+def nobody(headers: Headers) -> ClientKey | None:
+    """Stands in where no browser can be signed in."""
+    return None
+
+
+def no_token(headers: Headers) -> str:
+    """Stands in where no browser can be signed in with a token."""
+    return ""
+
+
+def is_page(path: str) -> bool:
+    """Whether a path belongs to the web page, where a cookie stands for a key."""
+    return path == PAGE_PATH or path.startswith(PAGE_PATH + "/")
+
+
+def plain_wording(error: MemolithError, path: str, request_id: str) -> dict[str, Any]:
+    return plain_failure(error) | {"request_id": request_id}
 
 
 class CallerCheck:
@@ -71,12 +114,20 @@ class CallerCheck:
         now: Callable[[], str],
         check_project: Callable[[Caller], None],
         issuer: TokenIssuer | None = None,
+        browser_key: Callable[[Headers], ClientKey | None] = nobody,
+        browser_token: Callable[[Headers], str] = no_token,
     ) -> None:
-        """`check_project` refuses a caller whose project does not let them in."""
+        """`check_project` refuses a caller whose project does not let them in.
+
+        `browser_key` tells for which key a browser is signed in, and `browser_token` with which
+        token of the issuer.
+        """
         self.keys = keys
         self.now = now
         self.check_project = check_project
         self.issuer = issuer
+        self.browser_key = browser_key
+        self.browser_token = browser_token
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.token_checks = anyio.CapacityLimiter(MAX_TOKEN_CHECKS)
         self.key_checks = anyio.CapacityLimiter(MAX_KEY_CHECKS)
@@ -90,11 +141,13 @@ class CallerCheck:
         return admission
 
     async def _identify(self, headers: Headers, path: str) -> Admission:
+        if is_page(path):
+            return await self._admit_browser(headers)
         secret = credential(headers)
         if not secret:
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
-        project = headers.get(PROJECT_HEADER)
-        if self.issuer is not None and not secret.startswith(KEY_PREFIX):
+        project = stated_project(headers)
+        if self.issuer is not None and not secret.startswith(KEY_PREFIXES):
             # The issuer's keys may have to be fetched first, which nobody with a key waits for.
             return await anyio.to_thread.run_sync(
                 self.issuer.admit, secret, path, project, limiter=self.token_checks
@@ -106,13 +159,26 @@ class CallerCheck:
         key = await anyio.to_thread.run_sync(
             self.keys.by_digest, digest(secret), limiter=self.key_checks
         )
+        return await self._admission(check_key(key, self.now()), project)
+
+    async def _admit_browser(self, headers: Headers) -> Admission:
+        # Only for pages: a foreign page can let a browser send its cookie anywhere.
+        token = self.browser_token(headers)
+        if token and self.issuer is not None:
+            return await anyio.to_thread.run_sync(
+                self.issuer.admit, token, PAGE_PATH, None, limiter=self.token_checks
+            )
+        key = await anyio.to_thread.run_sync(self.browser_key, headers, limiter=self.key_checks)
+        if key is None:
+            raise Unauthenticated("Sign in to see this page.")
+        return await self._admission(check_key(key, self.now()), None)
+
+    async def _admission(self, key: ClientKey, project: str | None) -> Admission:
         now = self.now()
-        if key is None or not is_valid(key, now):
-            raise Unauthenticated("This key is not valid, or not any more.")
         if key.last_used is None or key.last_used[:TEN_MINUTES] != now[:TEN_MINUTES]:
             # A store that cannot be written must not keep out those who only read.
             with suppress(MemolithError):
-                await anyio.to_thread.run_sync(self.keys.used, key.id, now)
+                await anyio.to_thread.run_sync(self.keys.used, key.id, now, limiter=self.key_checks)
         caller = Caller(
             key.tenant,
             key.user,
@@ -135,7 +201,10 @@ class Access:
         *,
         word_error: ErrorWording = plain_wording,
         open_paths: frozenset[str] = ALWAYS_OPEN,
+        refuse_browser: BrowserRefusal | None = None,
+        answers_at_once: Callable[[str], bool] = lambda path: False,
     ) -> None:
+        """`answers_at_once` tells for a path that a GET there opens no stream."""
         self.app = app
         self.settings = settings
         self.callers = callers
@@ -145,6 +214,8 @@ class Access:
         )
         self.word_error = word_error
         self.open_paths = open_paths
+        self.refuse_browser = refuse_browser
+        self.answers_at_once = answers_at_once
         self.second = 0
         self.admissions: dict[tuple[object, ...], Admission | None] = {}
         """Whom a path and its headers let in, remembered within one second.
@@ -158,6 +229,7 @@ class Access:
             return
         request_id = f"{getrandbits(48):012x}"
         scope = {**scope, REQUEST_ID_KEY: request_id}
+        current_request.set(RequestIds(request_id))
         headers = Headers(scope=scope)
         extra: HeaderList = [(b"x-request-id", request_id.encode())]
         max_bytes = self.max_bytes(scope["path"])
@@ -171,7 +243,12 @@ class Access:
                     while_served.enter_context(self.in_progress(scope, headers, max_bytes))
             except MemolithError as error:
                 log.info("request %s: refused with %s", request_id, error.status)
-                refusal = self.refusal(error, scope["path"], headers, extra)
+                refusal: Response
+                if self.refuse_browser is not None and is_page(scope["path"]):
+                    refusal = self.refuse_browser(scope, error)
+                    refusal.raw_headers.extend(extra)
+                else:
+                    refusal = self.refusal(error, scope["path"], headers, extra)
                 await refusal(scope, receive, send)
                 return
 
@@ -188,7 +265,7 @@ class Access:
             await self.app(scope, receive, send_with_extra)
 
     def max_bytes(self, path: str) -> int:
-        if path == UPLOAD_PATH:
+        if path in UPLOAD_PATHS:
             return self.settings.file_bytes + MULTIPART_BYTES
         return self.settings.body_bytes
 
@@ -199,9 +276,9 @@ class Access:
         body_bytes = int(headers.get("content-length", "0"))
         if "transfer-encoding" in headers:
             body_bytes = max_bytes
-        if scope["path"] == UPLOAD_PATH:
+        if scope["path"] in UPLOAD_PATHS:
             body_bytes = min(body_bytes, UPLOAD_MEMORY_BYTES)
-        is_stream = scope["method"] == "GET" or headers.get("mcp-method") in STREAMING_METHODS
+        is_stream = not self.answers_at_once(scope["path"]) and is_streaming(scope, headers)
         return self.request_limit.in_progress(scope[SHARE_KEY], body_bytes, is_stream=is_stream)
 
     async def admit(self, scope: Scope, headers: Headers, extra: HeaderList) -> None:
@@ -230,7 +307,7 @@ class Access:
             return admissions[request]
         check_host_and_origin(headers, self.settings.hosts, self.settings.origins)
         admission = None
-        if path not in self.open_paths and not path.startswith("/.well-known/"):
+        if path not in self.open_paths and not path.startswith(OPEN_FOLDERS):
             admission = await self.callers.admit(headers, path)
         admissions[request] = admission
         return admission
@@ -242,9 +319,8 @@ class Access:
         problem = self.problem(error, headers)
         if problem is not None or isinstance(error, Unauthenticated):
             answer_headers["www-authenticate"] = challenge(self.callers.issuer, path, problem)
-        if error.retry_s is not None:
-            answer_headers["retry-after"] = str(error.retry_s)
-        body = self.word_error(error, path) | {"request_id": answer_headers["x-request-id"]}
+        answer_headers.update(error_headers(error))
+        body = self.word_error(error, path, answer_headers["x-request-id"])
         return Response(json.dumps(body), error.status, answer_headers, "application/json")
 
     def problem(self, error: MemolithError, headers: Headers) -> str | None:
@@ -255,6 +331,14 @@ class Access:
         if isinstance(error, Denied) and error.field is None:
             return "insufficient_scope"
         return None
+
+
+def is_streaming(scope: Scope, headers: Headers) -> bool:
+    """Whether the answer to a request stays open."""
+    path = scope["path"]
+    if is_page(path):
+        return bool(path == LIVE_PATH)
+    return scope["method"] == "GET" or headers.get("mcp-method") in STREAMING_METHODS
 
 
 def project_of(key: ClientKey, stated: str | None) -> str | None:
@@ -271,14 +355,30 @@ def project_of(key: ClientKey, stated: str | None) -> str | None:
     return stated
 
 
-def is_valid(key: ClientKey, now: str) -> bool:
-    is_expired = key.expires_at is not None and key.expires_at <= now
-    return not key.revoked and not is_expired
+def check_key(key: ClientKey | None, now: str) -> ClientKey:
+    """The key, if it lets somebody in."""
+    if key is None:
+        raise Unauthenticated("This key is not valid, or not any more.")
+    state = state_of(key, now)
+    if state == "paused":
+        raise KeyPaused
+    if state != "valid":
+        raise Unauthenticated("This key is not valid, or not any more.")
+    return key
+
+
+def stated_project(headers: Headers) -> str | None:
+    """The project that a client says it works in."""
+    project = headers.get(PROJECT_HEADER)
+    if project is not None:
+        return project
+    foreign = headers.get(FOREIGN_PROJECT_HEADER)
+    return None if foreign == NO_PROJECT else foreign
 
 
 def credential(headers: Headers) -> str:
     """The key or token of a request; empty if it has none."""
     kind, _, token = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer":
+    if kind.lower() in CREDENTIAL_SCHEMES:
         return token.strip()
     return headers.get("x-api-key", "")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
@@ -17,11 +18,22 @@ def check_host_and_origin(headers: Headers, hosts: Sequence[str], origins: Seque
             "This host name is not served here; add it to the setting `hosts`.", field="host"
         )
     for origin in headers.getlist("origin"):
-        if not is_allowed(origin, origins):
+        # The pages of this very server have the host that was checked above.
+        is_own = host_of(origin) == headers.get("host")
+        if not is_own and not is_allowed(origin, origins):
             raise Denied(
                 "Requests from this origin are not allowed; add it to the setting `origins`.",
                 field="origin",
             )
+
+
+def host_of(address: str) -> str:
+    """The host of an address, with its port; empty if it has none or is no address."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        # A bracket without its end, for example.
+        return ""
 
 
 def is_allowed(name: str, patterns: Sequence[str]) -> bool:

@@ -7,13 +7,12 @@ from typing import Any
 
 import jwt
 
-from memolith.domain.callers import MACHINE_TENANT, Caller
+from memolith.domain.callers import MACHINE_TENANT, SCOPES, Caller
 from memolith.doors.http.auth.admission import Admission
 from memolith.doors.http.auth.keys import digest
 from memolith.engine.validation import identifier
 from memolith.errors import Denied, InvalidInput, Unauthenticated, Unavailable
 from memolith.settings import Settings
-from memolith.tools.call import SCOPES
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""The networks and the vocabulary of memolith; `retrieval/embedding` of memolith reads them."""

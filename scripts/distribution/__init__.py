@@ -1,0 +1,1 @@
+"""Builds and checks what is released: `make dist`."""

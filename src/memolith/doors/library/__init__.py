@@ -1,0 +1,1 @@
+"""The library: memory as an object in a Python program."""

@@ -1,0 +1,1 @@
+"""One file per format that memory can be exported to; `formats.py` lists them."""

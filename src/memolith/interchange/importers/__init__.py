@@ -1,0 +1,1 @@
+"""One file per program whose memory can be imported; `programs.py` lists them."""

@@ -1,0 +1,1 @@
+"""Programs of other systems, as their makers publish them, against a memolith server."""
