@@ -107,9 +107,11 @@ class LivePages:
                 seq = await self.pulse.newest(tenant)
                 has_moved = seq != looked_at
                 looked_at = seq
+                events = await self._events_after(request, newest) if has_moved else []
+                # Asked after reading, so that nothing is told that came with or after the
+                # end of the browser's access.
                 if has_moved or poll % CHECK_POLLS == 0:
                     await self.site.check_browser(request)
-                events = await self._events_after(request, newest) if has_moved else []
             except MemolithError:
                 # The database is away, or the key was revoked: the browser asks again.
                 return
