@@ -57,14 +57,14 @@ compiled: $(TEST)
 
 # Four workers on two cores: tests of the page and of servers often wait for another process.
 test: compiled
-	$(BIN)/python -m pytest -m "not full" -n 4 --dist loadscope --no-loadscope-reorder --durations=10 tests
+	$(BIN)/python -m scripts.run_tests -m "not full" -n 4 --dist loadscope --no-loadscope-reorder --durations=10 tests
 
 # Coverage is measured over the quick tests: the full matrices compare times, and measuring
 # lines would distort those. Two workers then, because a third one would distort them, too.
 test-all: check compiled
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -m "not full" -n 3 --dist loadscope --no-loadscope-reorder tests
-	$(BIN)/python -m pytest -m full -n 2 --dist loadscope --no-loadscope-reorder --durations=20 tests
+	$(BIN)/python -m coverage run -m scripts.run_tests -m "not full" -n 3 --dist loadscope --no-loadscope-reorder tests
+	$(BIN)/python -m scripts.run_tests -m full -n 2 --dist loadscope --no-loadscope-reorder --durations=20 tests
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m scripts.coverage_by_folder
 
