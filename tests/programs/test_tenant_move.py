@@ -56,6 +56,11 @@ def seen(url: str, tenant: str) -> dict[str, list[dict[str, Any]]]:
         return dump_tenant(store, tenant)
 
 
+def without_usage(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """What a tenant has but for its calls and reads, which servers write down some time later."""
+    return {name: rows for name, rows in tables.items() if name not in ("call", "read")}
+
+
 def command(url: str, folder: Path, *arguments: str) -> Any:
     return ask(folder, "tenant", *arguments, MEMOLITH_DATABASE=url)
 
@@ -106,7 +111,7 @@ def test_servers_with_an_old_map_follow_and_the_resting_tenant_is_equal_before_a
 ) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 30)
-    before = seen(here, "roaming")
+    before = without_usage(seen(here, "roaming"))
     with a_team(here, tmp_path, servers=2, workers=0) as team:
         voice = Voice(team.key("roaming"))
         for one in team.servers:
@@ -115,14 +120,14 @@ def test_servers_with_an_old_map_follow_and_the_resting_tenant_is_equal_before_a
             "moved": "roaming",
             "events": 32,
         }
-        assert seen(there, "roaming") == before
+        assert without_usage(seen(there, "roaming")) == before
         # The old database refuses writes from now on, so a server with an old map looks again.
         made = [
             voice.ask(one.url, "remember", {"content": f"after the move {n}"})["id"]
             for n, one in enumerate(team.servers)
         ]
         assert {row["id"] for row in seen(there, "roaming")["item"]} > set(made)
-        assert seen(here, "roaming") == before
+        assert without_usage(seen(here, "roaming")) == before
     assert command(here, tmp_path, "list") == [
         {"tenant": "roaming", "events": 34, "elsewhere": True}
     ]
