@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,6 +77,8 @@ LONGEST = (
 TOOLS_ON_BOTH_STORES = ("test_core", "test_write_once")
 MEMORY = "/dev/shm"
 NEEDED_BYTES = 4_000_000_000
+DAY_S = 86_400
+LAST_MINUTE_S = 60
 
 
 def pytest_configure() -> None:
@@ -91,6 +94,16 @@ def pytest_configure() -> None:
     if shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
         os.environ["TMPDIR"] = MEMORY
         tempfile.tempdir = MEMORY
+
+
+def pytest_runtest_setup() -> None:
+    """Begin no test in the last minute of a day: what is written today is looked for today.
+
+    All days are days of UTC, as in the product.
+    """
+    left_s = DAY_S - time.time() % DAY_S
+    if left_s < LAST_MINUTE_S:
+        time.sleep(left_s)
 
 
 def is_left_to_the_full_run(item: pytest.Item) -> bool:
