@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
@@ -79,6 +80,14 @@ MEMORY = "/dev/shm"
 NEEDED_BYTES = 4_000_000_000
 DAY_S = 86_400
 LAST_MINUTE_S = 60
+
+
+# An example may take longer than the usual 200 ms on a busy machine, and each run tries the same
+# examples. It is chosen here because tests take it when they are imported.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 def pytest_configure() -> None:
