@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -15,15 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.programs.pipes import (
-    INITIALIZED,
-    MODERN,
-    encoded,
-    free_port,
-    initialize,
-    tool,
-    wait_until_it_listens,
-)
+from tests.programs.pipes import INITIALIZED, MODERN, TIMEOUT_S, encoded, initialize, tool
 
 from bench.start import FLOORS, PRODUCT, TEXT, Server, fill, write_tools
 from memolith.bootstrap import App, open_app
@@ -66,6 +59,22 @@ def over_stdio(command: list[str], modern: bool) -> Iterator[Ask]:
         yield ask
         inlet.close()
         server.wait(30)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_it_listens(port: int, server: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < end and server.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the server did not start")
 
 
 @contextmanager

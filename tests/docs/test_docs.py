@@ -21,7 +21,7 @@ from memolith.retrieval.embedding.minilm import MODEL_FOLDER
 from memolith.retrieval.ranking.weights import weights
 from memolith.settings import Settings
 from tests.postgres import a_cluster, binaries
-from tests.programs.children import forked
+from tests.programs.children import TIMEOUT_S, forked
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -129,7 +129,7 @@ class Terminal:
         first_line = process.stdout.readline()
         assert first_line, command
         if first_line.startswith("{"):
-            health = httpx2.get(json.loads(first_line)["url"] + "/health")
+            health = httpx2.get(json.loads(first_line)["url"] + "/health", timeout=TIMEOUT_S)
             assert health.json()["status"] == "healthy"
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class Terminal:
         for process in self.running:
             process.terminate()
         for process in self.running:
-            assert process.wait(30) == 0
+            assert process.wait(TIMEOUT_S) == 0
             if process.stdout is not None:
                 process.stdout.close()
 

@@ -62,7 +62,11 @@ def client() -> MemoryClient:
 def core(tool: str, **arguments: Any) -> Any:
     """What a tool of memolith answers: the one store behind all of this."""
     answer = httpx.post(
-        f"{SERVER}/mcp/tools/{tool}", json=arguments, headers={"X-API-Key": KEY}, trust_env=False
+        f"{SERVER}/mcp/tools/{tool}",
+        json=arguments,
+        headers={"X-API-Key": KEY},
+        trust_env=False,
+        timeout=120,
     )
     assert answer.status_code == 200, answer.text
     return answer.json()

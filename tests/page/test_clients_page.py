@@ -170,7 +170,7 @@ def press_until(page: Page, name: str) -> None:
     for _ in range(100):
         page.keyboard.press("Tab")
         found = page.evaluate(
-            "() => document.activeElement.ariaLabel ?? document.activeElement.textContent.trim()"
+            "() => document.activeElement?.ariaLabel ?? document.activeElement?.textContent.trim()"
         )
         if found == name:
             return

@@ -7,11 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 from bench.page_graph import WANTED_FRAMES_PER_S, fill, measure, open_graph
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.page.browser import Axe, Record
 from tests.page.hostility import EVERYTHING
 from tests.page.visitor import agent_call, visit
+from tests.programs.children import wait_for
 from tests.programs.served import Served
 
 CHAIN = ("Seed", "Sprout", "Tree", "Forest")
@@ -39,6 +40,18 @@ def garden(served: Served) -> dict[str, str]:
 def wait_for_picture(page: Page) -> None:
     """Until everything has its place."""
     expect(page.locator("body[data-graph-state=done]")).to_be_visible()
+
+
+def still_picture(canvas: Locator) -> bytes:
+    """What the canvas shows when nothing moves any more."""
+    shown = [canvas.screenshot()]
+
+    def is_still() -> bool:
+        shown.append(canvas.screenshot())
+        return shown[-1] == shown[-2]
+
+    wait_for(is_still)
+    return shown[-1]
 
 
 def test_the_graph_is_drawn_and_listed_the_best_connected_first(
@@ -91,11 +104,10 @@ def test_dragging_and_the_wheel_move_the_picture(
     page.mouse.down()
     page.mouse.move(box["x"] + 150, box["y"] + 90, steps=3)
     page.mouse.up()
-    moved = canvas.screenshot()
-    assert moved != before
+    wait_for(lambda: canvas.screenshot() != before)
+    moved = still_picture(canvas)
     page.mouse.wheel(0, -300)
-    page.wait_for_function("() => new Promise((go) => requestAnimationFrame(() => go(true)))")
-    assert canvas.screenshot() != moved
+    wait_for(lambda: canvas.screenshot() != moved)
 
 
 def test_expanding_adds_what_is_around_an_item(
@@ -175,7 +187,7 @@ def test_everything_works_by_keyboard(page: Page, served: Served, garden: dict[s
     before = canvas.screenshot()
     for key in ("ArrowLeft", "ArrowUp", "+", "+"):
         canvas.press(key)
-    assert canvas.screenshot() != before
+    wait_for(lambda: canvas.screenshot() != before)
     canvas.press("0")
     canvas.press("Enter")
     panel = page.get_by_role("region", name="Chosen item")

@@ -17,7 +17,7 @@ from memolith.doors.page.rendering import MAX_WORK, Comparisons, own_blocks, ren
 from memolith.doors.page.site import NAVIGATION
 from memolith.errors import InvalidInput
 from tests.page.sample import fill_sample
-from tests.page.visitor import agent_call, sign_in_link
+from tests.page.visitor import agent_call, browser_of, sign_in_link
 from tests.programs.served import Served, thread
 
 FAST_S = 5.0
@@ -31,7 +31,7 @@ class Visitor:
     """A browser that is signed in, and sends what it likes."""
 
     def __init__(self, served: Served, key: str = "") -> None:
-        self.http = httpx2.Client(base_url=served.url, timeout=60, trust_env=False, verify=False)
+        self.http = browser_of(served)
         self.http.get(sign_in_link(served, key))
         found = re.search(r'name="form-token" content="([^"]*)"', self.get("/ui/clients").text)
         self.form_token = found[1] if found else ""
@@ -83,10 +83,10 @@ def test_any_two_texts_are_compared_quickly_and_wholly(count: int) -> None:
     comparisons = Comparisons()
     old = repeated("x", count)
     new = repeated("y", count)
-    began = time.monotonic()
+    began = time.thread_time()
     for _ in range(20):
         parts = comparisons.difference(old, new)
-    assert time.monotonic() - began < FAST_S
+    assert time.thread_time() - began < FAST_S
     assert "".join(part.text for part in parts if part.change != "added") == old
     assert "".join(part.text for part in parts if part.change != "removed") == new
 

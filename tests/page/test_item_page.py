@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.page.browser import Axe, Record
 from tests.page.hostility import EVERYTHING
-from tests.page.visitor import agent_call, visit
+from tests.page.visitor import TURN_MS, agent_call, stop_the_clock, visit
 from tests.programs.served import Served
 
 SAID = "The sea otter of Monterey weighs {} kilos and sleeps in the kelp forest at night."
@@ -83,6 +83,7 @@ def test_a_correction_of_what_somebody_else_changed_is_refused(
     page: Page, served: Served, otters: str
 ) -> None:
     visit(page, served, f"/ui/item/{otters}")
+    expect(page.locator("#live-state")).to_have_text("Live")
     page.get_by_text("Revise").click()
     page.get_by_role("textbox", name="Text").fill("Mine.")
     agent_call(served, "revise", id=otters, content="Theirs.")
@@ -240,10 +241,13 @@ def test_of_two_that_contradict_each_other_one_is_kept(
 def test_a_conversation_is_shown_turn_by_turn_and_replayed(page: Page, served: Served) -> None:
     turns = [{"role": "user", "content": f"Turn {number}."} for number in range(120)]
     talk = agent_call(served, "memory_store", messages=turns, label="A talk")
+    stop_the_clock(page)
     visit(page, served, f"/ui/item/{talk['data']['conversation_id']}")
     expect(page.locator(".turn")).to_have_count(100)
     page.get_by_role("button", name="Replay").click()
     expect(page.locator(".turn:visible")).to_have_count(1)
+    page.clock.run_for(2 * TURN_MS)
+    expect(page.locator(".turn:visible")).to_have_count(3)
     page.get_by_role("button", name="Show all").click()
     expect(page.locator(".turn:visible")).to_have_count(100)
     page.get_by_role("link", name="Later").click()

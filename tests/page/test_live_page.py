@@ -1,10 +1,11 @@
 """Live: what one browser or an agent changes, the others see without a reload."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.page.browser import Record
 from tests.page.visitor import agent_call, visit
@@ -98,3 +99,58 @@ def test_nobody_is_told_of_what_they_may_not_see(page: Page, served: Served) -> 
     told = json.dumps(page.evaluate("() => window.told"))
     assert own in told
     assert secret not in told
+
+
+class HeldRequest:
+    """Keeps the answer to the first request for a part of a page back."""
+
+    def __init__(self, page: Page, part: str) -> None:
+        self.page = page
+        self.part = part
+        self.held: list[Route] = []
+        page.route("**/*", self._take)
+
+    def _take(self, route: Route) -> None:
+        if route.request.headers.get("x-part") == self.part and not self.held:
+            self.held.append(route)
+        else:
+            route.continue_()
+
+    def wait(self) -> None:
+        """Until the page has asked."""
+        while not self.held:
+            self.page.wait_for_timeout(10)
+
+    def release(self) -> None:
+        """Let it be answered, and wait until the page has the answer."""
+        [route] = self.held
+        with self.page.expect_event("requestfinished", lambda finished: finished == route.request):
+            route.continue_()
+
+
+def test_what_is_searched_for_meanwhile_is_not_replaced_by_the_hits_of_before(
+    page: Page, served: Served
+) -> None:
+    agent_call(served, "remember", content="Goats climb rocks.", title="Goats")
+    watch(page, served, "/ui/search?q=otters")
+    before = HeldRequest(page, "results")
+    agent_call(served, "remember", content="Otters hold hands.", title="Hands")
+    before.wait()
+    page.get_by_label("Question or words").fill("goats climb")
+    expect(page.locator(".hit").get_by_role("link", name="Goats")).to_be_visible()
+    expect(page).to_have_url(re.compile("q=goats"))
+    before.release()
+    expect(page.locator(".hit").get_by_role("link", name="Goats")).to_be_visible()
+    expect(page.locator(".hit").get_by_role("link", name="Hands")).to_have_count(0)
+
+
+def test_what_is_typed_meanwhile_is_not_lost(page: Page, served: Served) -> None:
+    id = agent_call(served, "remember", content="Otters hold hands.", title="Otters")["id"]
+    watch(page, served, f"/ui/item/{id}")
+    forms = HeldRequest(page, "change")
+    agent_call(served, "revise", id=id, content="Otters hold paws.")
+    forms.wait()
+    page.get_by_text("Revise").click()
+    page.get_by_role("textbox", name="Text").fill("Mine.")
+    forms.release()
+    expect(page.get_by_role("textbox", name="Text")).to_have_value("Mine.")

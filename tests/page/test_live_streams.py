@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from memolith.doors.page.live import MAX_STREAMS_PER_KEY, LivePages, Pulse
-from tests.page.visitor import agent_call, sign_in_link
+from tests.page.visitor import agent_call, browser_of, sign_in_link
 from tests.programs.issuer import SmallIssuer
 from tests.programs.served import Served, thread
 
@@ -26,7 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def signed_in(served: Served, key: str = "") -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=served.url, timeout=60, trust_env=False, verify=False) as client:
+    with browser_of(served) as client:
         client.get(sign_in_link(served, key))
         yield client
 

@@ -20,6 +20,7 @@ from memolith.doors.http.auth.browser_login import ATTEMPT_S, BrowserLogin
 from memolith.errors import Denied, Unavailable
 from memolith.settings import Settings
 from tests.page.browser import Record
+from tests.page.visitor import browser_of
 from tests.programs.issuer import AUDIENCE, SmallIssuer
 from tests.programs.served import Served, thread
 
@@ -135,7 +136,7 @@ def test_a_visitor_signs_in_at_the_issuer(page: Page, record: Record, served: Se
 
 @pytest.fixture
 def visitor(served: Served) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=served.url) as client:
+    with browser_of(served) as client:
         yield client
 
 
@@ -163,7 +164,7 @@ def test_a_token_without_rights_lets_nobody_in(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LoginPages, "claims", {"tenant": "zoo", "scope": "openid"})
-    with httpx2.Client(base_url=served.url, follow_redirects=True) as client:
+    with browser_of(served, follow_redirects=True) as client:
         answer = client.get("/ui/sign-in/issuer")
     assert (answer.status_code, "none of the scopes" in answer.text) == (403, True)
 

@@ -20,13 +20,14 @@ from memolith.doors.http.auth.tickets import (
     sign_in_address,
 )
 from memolith.ports.client_keys import ClientKey
+from tests.page.visitor import browser_of
 from tests.programs.served import Served
 
 
 @pytest.fixture
 def visitor(served: Served) -> Iterator[httpx2.Client]:
     """A client that keeps cookies and follows redirects, as a browser does."""
-    with httpx2.Client(base_url=served.url, follow_redirects=True) as client:
+    with browser_of(served, follow_redirects=True) as client:
         yield client
 
 
@@ -63,7 +64,7 @@ def test_an_address_without_a_cookie_leads_to_the_sign_in_page_and_back(
 
 @pytest.mark.parametrize("path", ["https://example.org/ui", "//example.org/ui", "/mcp", "/uix", ""])
 def test_signing_in_never_leads_to_another_site(served: Served, path: str) -> None:
-    with httpx2.Client(base_url=served.url) as client:
+    with browser_of(served) as client:
         answer = client.post("/ui/sign-in", data={"key": served.admin, "next": path})
     assert (answer.status_code, answer.headers["location"]) == (303, "/ui")
 
@@ -78,7 +79,7 @@ def test_a_wrong_key_is_refused_in_plain_words(served: Served, visitor: httpx2.C
 def test_the_printed_link_signs_in_once(served: Served, visitor: httpx2.Client) -> None:
     link = link_of(served)
     assert visitor.get(link).url.path == "/ui"
-    with httpx2.Client(base_url=served.url, follow_redirects=True) as other:
+    with browser_of(served, follow_redirects=True) as other:
         answer = other.get(link)
     assert answer.url.path == "/ui/sign-in"
     assert "used before" in answer.text
@@ -134,7 +135,7 @@ def test_a_revoked_key_ends_its_sessions(served: Served, visitor: httpx2.Client)
 def test_the_cookie_is_out_of_reach_of_scripts_and_of_the_other_doors(
     served: Served, visitor: httpx2.Client
 ) -> None:
-    with httpx2.Client(base_url=served.url) as client:
+    with browser_of(served) as client:
         answer = client.post("/ui/sign-in", data={"key": served.admin})
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
@@ -154,7 +155,7 @@ def test_a_form_without_its_token_changes_nothing(served: Served, visitor: httpx
 
 def test_the_token_of_another_session_is_refused(served: Served, visitor: httpx2.Client) -> None:
     token = form_token(sign_in(visitor, served.admin))
-    with httpx2.Client(base_url=served.url, follow_redirects=True) as other:
+    with browser_of(served, follow_redirects=True) as other:
         sign_in(other, served.admin)
         answer = other.post("/ui/remember", data={"content": "Otters.", "form_token": token})
     assert answer.status_code == 403
@@ -166,7 +167,7 @@ def test_signing_out_ends_the_session_for_good(served: Served, visitor: httpx2.C
     answer = visitor.post("/ui/sign-out", data={"form_token": token})
     assert answer.url.path == "/ui/sign-in"
     time.sleep(1.1)
-    with httpx2.Client(base_url=served.url, cookies=cookie) as thief:
+    with browser_of(served, cookies=cookie) as thief:
         assert thief.get("/ui").status_code == 303
 
 
@@ -193,7 +194,7 @@ def test_every_page_forbids_foreign_and_inline_scripts(
 
 
 def test_a_script_that_is_signed_out_is_told_so(served: Served) -> None:
-    with httpx2.Client(base_url=served.url) as client:
+    with browser_of(served) as client:
         answer = client.get("/ui/search", headers={"x-part": "results"})
     assert answer.status_code == 401
     assert answer.json()["error"] == "Sign in to see this page."

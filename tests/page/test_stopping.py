@@ -1,12 +1,12 @@
 """A server that is stopped while pages are open."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from memolith.doors.page import live
-from tests.page.visitor import sign_in_link
+from tests.page.visitor import browser_of, sign_in_link
 from tests.programs.served import thread
 
 
@@ -15,8 +15,9 @@ def test_an_open_page_does_not_hold_up_the_end_of_the_server(
 ) -> None:
     # A stream that just looks for changes would end by itself.
     monkeypatch.setattr(live, "POLL_S", 30.0)
-    with httpx2.Client(follow_redirects=True) as visitor:
+    with ExitStack() as left_open:
         with thread(tmp_path / "data") as served:
+            visitor = left_open.enter_context(browser_of(served, follow_redirects=True))
             visitor.get(sign_in_link(served))
             answer = visitor.send(
                 visitor.build_request("GET", served.url + "/ui/live"), stream=True

@@ -13,7 +13,7 @@ from memolith.engine.session_log import SessionNote, note_session
 from tests.conftest import ME
 from tests.page.browser import Axe, Record
 from tests.page.hostility import EVERYTHING
-from tests.page.visitor import agent_call, visit
+from tests.page.visitor import TURN_MS, agent_call, stop_the_clock, visit
 from tests.programs.served import Served
 
 TURNS = 6
@@ -112,21 +112,24 @@ def test_a_long_day_has_pages(page: Page, served: Served) -> None:
 def test_conversations_are_shown_as_such_and_replayed(
     page: Page, served: Served, lived: dict[str, str]
 ) -> None:
+    stop_the_clock(page)
     visit(page, served, "/ui/timeline")
     expect(page.locator(".said")).to_have_count(4)
     expect(page.locator(".said").first).to_have_text("user Turn 0.")
     page.get_by_role("link", name="Open and replay").click()
     page.get_by_role("button", name="Replay").click()
     replay = page.get_by_role("group", name="Replay")
+    page.clock.run_for(TURN_MS)
+    expect(replay.get_by_role("status")).to_have_text(f"Turn 2 of {TURNS}")
     replay.get_by_role("button", name="Pause").click()
     replay.get_by_role("button", name="Next").click()
     replay.get_by_role("button", name="Next").click()
     replay.get_by_role("button", name="Back").click()
     shown = page.locator(".turn:visible")
-    number = int(re.findall(r"\d+", replay.get_by_role("status").inner_text())[0])
-    expect(shown).to_have_count(number)
+    expect(shown).to_have_count(3)
     replay.get_by_label("Speed").select_option("4")
     replay.get_by_role("button", name="Play").click()
+    page.clock.run_for((TURNS - 3) * TURN_MS // 4)
     expect(shown).to_have_count(TURNS)
     expect(replay.get_by_role("status")).to_have_text(f"Turn {TURNS} of {TURNS}")
     replay.get_by_role("button", name="Show all").click()
@@ -157,6 +160,7 @@ def test_an_imported_transcript_is_replayed_on_the_page_of_its_session(
     blocks = tuple(Block(f"Said {number}.", "user") for number in range(3))
     draft = Draft("conversation", "Talk", blocks, attributes={"source_id": "a/b ?"})
     served.app.engine.writing.remember(ME, draft)
+    stop_the_clock(page)
     visit(page, served, "/ui/timeline")
     page.get_by_role("link", name="Session a/b ?").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Session a/b ?")
@@ -170,6 +174,7 @@ def test_an_imported_transcript_is_replayed_on_the_page_of_its_session(
 def test_everything_is_reached_by_keyboard(
     page: Page, served: Served, lived: dict[str, str]
 ) -> None:
+    stop_the_clock(page)
     visit(page, served, "/ui/timeline")
     newest = page.locator("[aria-current=date]")
     newest.focus()

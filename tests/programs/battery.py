@@ -112,6 +112,9 @@ class Scene:
     def __init__(self, home: Path) -> None:
         home.chmod(0o755)
         self.home = home
+        self.temporary = home / "temporary"
+        self.temporary.mkdir()
+        self.temporary.chmod(0o1777)
         self.document = home / "stored.txt"
         self.database = home / "memolith.db"
         self.signals: list[int] = []
@@ -149,7 +152,7 @@ class Scene:
         yield "a.txt", self.document
 
     def folders_of_runners(self) -> list[Path]:
-        places = (self.home / "runners", Path(tempfile.gettempdir()))
+        places = (self.home / "runners", self.temporary)
         return [path for place in places for path in place.glob("memolith-runner-*")]
 
     def exposed(self) -> list[str]:
@@ -298,6 +301,8 @@ def main() -> None:
         become_root_of_container()
     with tempfile.TemporaryDirectory() as home:
         scene = Scene(Path(home))
+        # Not the one that tests beside this one use, who make runners, too.
+        tempfile.tempdir = str(scene.temporary)
         found: object
         if mode == "unfenced":
             found = read_unfenced(scene)

@@ -123,7 +123,7 @@ def on_terminal(data: Path, *arguments: str, **env: str) -> tuple[str, str]:
         os.close(ours)
         assert process.stdout is not None
         printed = process.stdout.read()
-        assert process.wait(60) == 0
+        assert process.wait(TIMEOUT_S) == 0
     return shown.decode().replace("\r\n", "\n"), printed.decode()
 
 

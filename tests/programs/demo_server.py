@@ -1,4 +1,4 @@
-"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules`, `prepare` or `http PORT`."""
+"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules`, `prepare` or `http`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ class DemoAccess:
         await self.app(scope, receive, send)
 
 
-def serve_http(port: str, *flags: str) -> None:
+def serve_http(*flags: str) -> None:
+    """Serve on a port that the system chooses, and print the address."""
+    import socket
     from contextlib import AsyncExitStack, asynccontextmanager
 
     import uvicorn
@@ -120,9 +122,10 @@ def serve_http(port: str, *flags: str) -> None:
         middleware=[Middleware(DemoAccess)],
         lifespan=lifespan,
     )
-    uvicorn.run(
-        web, host="127.0.0.1", port=int(port), log_level="warning", timeout_graceful_shutdown=1
-    )
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    config = uvicorn.Config(web, log_level="warning", timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":

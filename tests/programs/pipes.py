@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import queue
@@ -9,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -71,20 +71,12 @@ def encoded(message: dict[str, Any]) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode() + b"\n"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_until_it_listens(port: int, server: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < end and server.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.02)
-    raise AssertionError("the server did not start")
+def silent_port() -> int:
+    """A port on which nobody listens; it is held to the end, so that nobody else gets it."""
+    held = socket.socket()
+    atexit.register(held.close)
+    held.bind(("127.0.0.1", 0))
+    return int(held.getsockname()[1])
 
 
 class Pipe:

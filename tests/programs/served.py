@@ -207,7 +207,7 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
         app.close()
 
 
-def wait_for_room_in_the_minute(seconds: int = 10) -> None:
+def wait_for_room_in_the_minute(seconds: int = 20) -> None:
     """Calls are counted by the minute: wait for the next one if this one is nearly over."""
     left_s = 60 - time.time() % 60
     if left_s < seconds:

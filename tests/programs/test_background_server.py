@@ -19,7 +19,7 @@ from memolith.doors.cli.launchers import (
     WindowsTaskLauncher,
     is_our_server,
 )
-from tests.programs.children import ask, cli, in_memory
+from tests.programs.children import TIMEOUT_S, ask, cli, in_memory
 
 SERVER = Server(
     ("/opt/ü 100%/memolith", "serve", "--data", '/home/me/my "notes"'), Path("/home/me/notes")
@@ -48,7 +48,10 @@ def test_a_server_goes_up_answers_and_goes_down(data: Path) -> None:
     assert ask(data, "status") == {"running": False, "data": str(data)}
     assert not data.exists()
     told = ask(data, "up", "--port", "0", "--launcher", "process")
-    assert httpx2.get(told["url"] + "/health", trust_env=False).json()["status"] == "healthy"
+    assert (
+        httpx2.get(told["url"] + "/health", trust_env=False, timeout=TIMEOUT_S).json()["status"]
+        == "healthy"
+    )
     assert is_our_server(told["process"])
     again = cli(data, "up", "--port", "0", "--launcher", "process")
     assert again.returncode == 1

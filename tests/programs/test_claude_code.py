@@ -16,7 +16,7 @@ from scripts.conformance import install
 from tests.programs.children import CLI, SRC, Child, environment
 
 PACKAGE, VERSION = "@anthropic-ai/claude-code", "2.1.325"
-RUN_S = 60
+RUN_S = 180
 ALONE = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 BECOME = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
 # Claude Code asks a second time, in the older way, when nothing has come for about three seconds.

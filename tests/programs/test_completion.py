@@ -15,7 +15,7 @@ from memolith.doors.cli.commands import LISTED_COMMANDS
 from memolith.doors.cli.completion import completion_script
 from tests.programs.children import ask, cli, environment
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 NAMES = [listed.name for listed in LISTED_COMMANDS]
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="these shells are not on Windows")

@@ -13,7 +13,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.programs.children import CLI, cli, environment
-from tests.programs.pipes import INITIALIZED, free_port, initialize, request, tool
+from tests.programs.pipes import INITIALIZED, initialize, request, silent_port, tool
 from tests.programs.served import Served, thread
 
 
@@ -90,7 +90,7 @@ def test_a_wrong_key_and_a_server_that_is_away_are_told_and_nobody_waits(served:
     wrong = talk(["--connect", served.url], [initialize(1)], SEKHA_API_KEY="wrong")
     assert "401" in wrong[1]["error"]["message"]
     away = talk(
-        ["--connect", f"http://127.0.0.1:{free_port()}"],
+        ["--connect", f"http://127.0.0.1:{silent_port()}"],
         [request(1, "tools/list", True)],
         SEKHA_API_KEY="x",
     )

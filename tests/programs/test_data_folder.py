@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.programs.children import CLI, Child, ask, cli, environment
+from tests.programs.children import CLI, TIMEOUT_S, Child, ask, cli, environment
 
 HANDSHAKE = {
     "jsonrpc": "2.0",
@@ -80,5 +80,5 @@ def test_a_server_on_all_networks_prints_an_address_that_works(tmp_path: Path) -
     ) as server:
         told = json.loads(server.line())
         assert "0.0.0.0" not in told["url"]
-        health = httpx2.get(told["url"] + "/health", trust_env=False)
+        health = httpx2.get(told["url"] + "/health", trust_env=False, timeout=TIMEOUT_S)
         assert health.json()["status"] == "healthy"

@@ -21,7 +21,7 @@ from memolith.doors.cli.findings import (
 from memolith.ports.client_keys import ClientKey
 from memolith.settings import Settings
 from tests.programs.children import cli
-from tests.programs.pipes import free_port
+from tests.programs.pipes import silent_port
 from tests.programs.served import thread
 
 KEY = ClientKey("k1", "digest", "laptop", "local", "local", (), "2026-01-01T00:00:00Z")
@@ -40,7 +40,7 @@ def problems(data: Path, home: Path, **env: str) -> list[str]:
         data,
         "doctor",
         "--json",
-        **{"HOME": str(home), "MEMOLITH_PORT": str(free_port()), **env},
+        **{"HOME": str(home), "MEMOLITH_PORT": str(silent_port()), **env},
     )
     found: list[str] = json.loads(ran.stdout)["problems"]
     assert ran.returncode == (1 if found else 0)
@@ -125,7 +125,7 @@ def test_a_misspelt_variable_is_told_with_the_one_that_was_meant(store: Path, ho
 
 
 def test_a_server_that_is_gone_is_told(store: Path, home: Path) -> None:
-    write_state(store, RunningServer(f"http://127.0.0.1:{free_port()}", "process", None, 0.0))
+    write_state(store, RunningServer(f"http://127.0.0.1:{silent_port()}", "process", None, 0.0))
     (found,) = problems(store, home)
     assert "`memolith down` and `memolith up`" in found
 
@@ -177,7 +177,7 @@ def test_a_client_whose_folder_is_made_by_the_first_call_is_no_problem(
 
 
 def test_a_client_of_a_server_that_does_not_run_is_told(store: Path, home: Path) -> None:
-    cursor_file(home, {"url": f"http://127.0.0.1:{free_port()}/mcp"})
+    cursor_file(home, {"url": f"http://127.0.0.1:{silent_port()}/mcp"})
     (found,) = problems(store, home)
     assert "`memolith up` starts a server" in found
 
@@ -196,7 +196,7 @@ def test_what_install_wrote_is_no_problem(store: Path, home: Path) -> None:
 
 
 def test_a_collector_that_does_not_listen_is_told(store: Path, home: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{silent_port()}"
     (found,) = problems(store, home, MEMOLITH_TELEMETRY_URL=url)
     assert found.startswith(f"Nothing listens at {url}")
 
@@ -204,7 +204,7 @@ def test_a_collector_that_does_not_listen_is_told(store: Path, home: Path) -> No
 def test_a_database_that_cannot_be_reached_is_told_with_its_setting(
     tmp_path: Path, home: Path
 ) -> None:
-    address = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
+    address = f"postgresql://nobody@127.0.0.1:{silent_port()}/none"
     (found,) = problems(tmp_path / "data", home, MEMOLITH_DATABASE=address)
     assert "cannot be reached" in found
     assert "MEMOLITH_DATABASE" in found

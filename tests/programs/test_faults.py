@@ -24,7 +24,7 @@ from memolith.domain.queries import Query
 from memolith.errors import MemolithError, NotFound
 from memolith.settings import Settings
 from tests.conftest import engine_of
-from tests.programs.children import CLI, HERE, Child, ask, cli, environment, in_memory
+from tests.programs.children import CLI, HERE, TIMEOUT_S, Child, ask, cli, environment, in_memory
 
 ME = Caller()
 ROOT = str(HERE.parents[1])
@@ -309,7 +309,7 @@ def test_a_stuck_writer_makes_others_fail_in_time_instead_of_hanging(
     with pytest.raises(MemolithError) as told:
         app.engine.writing.remember(ME, note("coffee"))
     assert told.value.type == "store_busy"
-    assert 0.3 <= time.monotonic() - started < 5
+    assert 0.3 <= time.monotonic() - started < Settings().busy_s
     app.close()
     ran = cli(folder, "remember", "coffee", "--json", MEMOLITH_BUSY_S="0.3")
     assert ran.returncode == 1
@@ -321,24 +321,24 @@ def test_a_stuck_writer_does_not_keep_others_from_reading(
     stuck: tuple[Path, str], command: str
 ) -> None:
     folder, id = stuck
-    started = time.monotonic()
     ran = cli(
         folder,
         command,
         id if command == "show" else "what does Maria drink",
         "--json",
-        MEMOLITH_BUSY_S="4",
+        # Whoever waits for the writer waits longer than this test does.
+        MEMOLITH_BUSY_S=str(2 * TIMEOUT_S),
         MEMOLITH_EMBEDDER="minilm",
     )
     assert ran.returncode == 0, ran
     assert "Maria prefers tea" in ran.stdout
-    assert time.monotonic() - started < 4, "it waited for the writer"
 
 
 def test_an_import_that_waits_for_its_input_does_not_keep_others_from_writing(
     tmp_path: Path,
 ) -> None:
-    app = opened(tmp_path / "data", busy_s=0.5)
+    # The importer may write while it starts, but not for as long as it waits.
+    app = opened(tmp_path / "data", busy_s=TIMEOUT_S)
     with Child("-m", CLI[2], "import", "-", "--data", tmp_path / "data") as importer:
         for n in range(300):
             importer.say(json.dumps({"content": f"imported {n} " + "filler " * 40}))
@@ -367,9 +367,7 @@ print("the main thread ends", flush=True)
 def test_the_background_thread_does_not_keep_the_process_alive(tmp_path: Path) -> None:
     with Child("-c", BACKGROUND, tmp_path / "data") as child:
         assert child.line() == "the main thread ends"
-        started = time.monotonic()
         assert child.end() == 0, child.complaints
-        assert time.monotonic() - started < 15
         assert not any("WARNING" in line for line in child.complaints), child.complaints
     app = opened(tmp_path / "data")
     assert app.engine.maintenance.verify() == []

@@ -20,7 +20,7 @@ from tests.programs.children import CLI, SRC, Child, environment
 
 PACKAGE, VERSION = "@modelcontextprotocol/inspector", "2.12.0"
 LAUNCHER = "clients/launcher/build/index.js"
-RUN_S = 60
+RUN_S = 180
 WAYS = [
     ("stdio", "legacy"),
     ("http", "auto"),

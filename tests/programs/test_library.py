@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import socket
 import subprocess
 import sys
 import threading
@@ -34,6 +33,7 @@ from memolith.errors import (
     Unavailable,
     VersionConflict,
 )
+from tests.programs.pipes import silent_port
 from tests.programs.served import Served, thread
 
 
@@ -298,10 +298,8 @@ def test_a_project_is_worked_in(served: Served) -> None:
 
 def test_a_server_that_is_away_is_told_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_transport, "RETRY_PAUSES_S", (0.0, 0.0))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
     with (
-        Memory(url=f"http://127.0.0.1:{port}", key="mlk_any") as memory,
+        Memory(url=f"http://127.0.0.1:{silent_port()}", key="mlk_any") as memory,
         pytest.raises(ServerUnreachable, match="cannot be reached"),
     ):
         memory.recall("zebra")

@@ -23,11 +23,9 @@ from tests.programs.pipes import (
     MODERN,
     SERVER,
     TIMEOUT_S,
-    free_port,
     initialize,
     request,
     tool,
-    wait_until_it_listens,
 )
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -36,14 +34,15 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    port = free_port()
-    server = subprocess.Popen([sys.executable, str(SERVER), "http", str(port)])
-    try:
-        wait_until_it_listens(port, server)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(TIMEOUT_S)
+    command = [sys.executable, str(SERVER), "http"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            # The demo also prints a word that does not belong there.
+            yield next(line.strip() for line in server.stdout if line.startswith("http"))
+        finally:
+            server.terminate()
+            server.wait(TIMEOUT_S)
 
 
 Work = Callable[[Client], Awaitable[None]]
@@ -61,7 +60,7 @@ def as_user(
         headers = {"x-demo-user": "ada", "x-demo-scopes": scopes}
         with anyio.fail_after(TIMEOUT_S):
             async with (
-                httpx2.AsyncClient(headers=headers, verify=False) as http,
+                httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, verify=False) as http,
                 Client(
                     streamable_http_client(url, http_client=http),
                     mode=mode,
@@ -262,7 +261,7 @@ def test_many_clients_at_once_each_get_their_own_answers(url: str) -> None:
         headers = {"x-demo-user": "ada"}
         with anyio.fail_after(TIMEOUT_S * 2):
             async with (
-                httpx2.AsyncClient(headers=headers, verify=False) as http,
+                httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, verify=False) as http,
                 anyio.create_task_group() as group,
             ):
                 for number in range(20):

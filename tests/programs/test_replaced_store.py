@@ -10,6 +10,7 @@ from memolith.bootstrap import App, open_app
 from memolith.errors import StoreReplaced
 from memolith.settings import Settings
 from tests.conftest import ME, note
+from tests.programs.children import TIMEOUT_S
 from tests.tools.test_derived import server_on
 
 
@@ -46,12 +47,15 @@ def test_a_server_says_so_to_callers_and_in_its_health(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", embedder="none")
     with server_on(settings) as (url, key):
         headers = {"Authorization": f"Bearer {key}"}
-        assert httpx2.get(f"{url}/health").status_code == 200
+        assert httpx2.get(f"{url}/health", timeout=TIMEOUT_S).status_code == 200
         # The key is remembered from here on, so that the next call gets as far as the tool.
         remember = f"{url}/mcp/tools/remember"
-        assert httpx2.post(remember, json={"content": "tea"}, headers=headers).status_code == 200
+        kept = httpx2.post(remember, json={"content": "tea"}, headers=headers, timeout=TIMEOUT_S)
+        assert kept.status_code == 200
         (tmp_path / "data").rename(tmp_path / "moved")
-        answer = httpx2.post(remember, json={"content": "coffee"}, headers=headers)
+        answer = httpx2.post(
+            remember, json={"content": "coffee"}, headers=headers, timeout=TIMEOUT_S
+        )
         assert (answer.status_code, answer.json()["error"]) == (503, "store_replaced")
-        health = httpx2.get(f"{url}/health")
+        health = httpx2.get(f"{url}/health", timeout=TIMEOUT_S)
         assert (health.status_code, health.json()["error"]) == (503, "store_replaced")

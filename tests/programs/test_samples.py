@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 
 from memolith.doors.cli.samples import CONCEPTS, MEMORIES
-from tests.programs.children import Child, ask, cli
+from tests.programs.children import TIMEOUT_S, Child, ask, cli
 
 
 def test_demo_fills_a_store_once_and_leaves_others_alone(tmp_path: Path) -> None:
@@ -36,7 +36,10 @@ def test_demo_shows_the_address_of_the_page(tmp_path: Path) -> None:
     with Child("-m", "memolith", "demo", "--json", "--data", tmp_path / "demo") as server:
         told = json.loads(server.line())
         assert told["page"].startswith(told["url"])
-        assert httpx2.get(told["url"] + "/health", trust_env=False).status_code == 200
+        assert (
+            httpx2.get(told["url"] + "/health", trust_env=False, timeout=TIMEOUT_S).status_code
+            == 200
+        )
 
 
 def test_bench_measures_writes_searches_and_starts_and_changes_nothing(tmp_path: Path) -> None:

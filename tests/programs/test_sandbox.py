@@ -24,7 +24,7 @@ def battery(mode: str, user: str) -> dict[str, Any]:
     if user == "root" and os.getuid():
         pytest.skip("only root can show what root may do")
     ran = subprocess.run(
-        [sys.executable, str(BATTERY), mode, user], capture_output=True, text=True, timeout=300
+        [sys.executable, str(BATTERY), mode, user], capture_output=True, text=True, timeout=600
     )
     assert ran.returncode == 0, ran.stderr
     return dict(json.loads(ran.stdout))

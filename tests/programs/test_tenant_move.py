@@ -61,6 +61,32 @@ def without_usage(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
     return {name: rows for name, rows in tables.items() if name not in ("call", "read")}
 
 
+def hold_up(server: Server, url: str, after: int) -> None:
+    """Let whoever writes an event beyond this number to a database stand still."""
+    server.execute(
+        "create function hold_up() returns trigger language plpgsql as "
+        "$$ begin perform pg_sleep(600); return new; end $$; "
+        "create trigger hold_up before insert on event for each row "
+        f"when (new.seq > {after}) execute function hold_up()",
+        urlsplit(url).path.strip("/"),
+    )
+
+
+def is_held_up(server: Server) -> bool:
+    sleeping = "select 1 from pg_stat_activity where wait_event = 'PgSleep'"
+    return bool(server.execute(sleeping))
+
+
+def let_go(server: Server, url: str) -> None:
+    """End whoever stands still, and let others write everything."""
+    name = urlsplit(url).path.strip("/")
+    server.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' "
+        f"and datname = '{name}'"
+    )
+    server.execute("drop trigger hold_up on event", name)
+
+
 def command(url: str, folder: Path, *arguments: str) -> Any:
     return ask(folder, "tenant", *arguments, MEMOLITH_DATABASE=url)
 
@@ -188,6 +214,7 @@ def test_a_move_to_a_database_that_goes_away_leaves_everything_as_it_was(
     before = seen(here, "roaming")
     with a_cluster() as target:
         there = fresh(target)
+        hold_up(target, there, after=100)
         with Child(
             *MAIN,
             "tenant",
@@ -200,11 +227,7 @@ def test_a_move_to_a_database_that_goes_away_leaves_everything_as_it_was(
             "--json",
             MEMOLITH_DATABASE=here,
         ) as mover:
-            wait_for(
-                lambda: target.execute(
-                    "select coalesce(max(seq), 0) > 0 from head", urlsplit(there).path[1:]
-                )
-            )
+            wait_for(lambda: is_held_up(target))
             target.crash()
             assert mover.end() == 1
             assert json.loads(mover.complaints[-1])["error"] in (
@@ -311,12 +334,16 @@ def test_a_copy_that_was_killed_goes_on_where_it_stopped(
     server: Server, tmp_path: Path, back: bool
 ) -> None:
     with in_memory() as folder:
-        kill_and_copy_again(server.create(template=server.template), folder, tmp_path, back)
+        kill_and_copy_again(server, folder, tmp_path, back)
 
 
-def kill_and_copy_again(url: str, folder: Path, tmp_path: Path, back: bool) -> None:
+def kill_and_copy_again(server: Server, folder: Path, tmp_path: Path, back: bool) -> None:
+    url = server.create(template=server.template)
     source, target = (url, str(folder)) if back else (str(folder), url)
     fill(source, "acme", 700)
+    if not back:
+        # The first 500 are written at once.
+        hold_up(server, url, after=600)
     names = {url: f"postgres:{url}", str(folder): f"sqlite:{folder}"}
     arguments = (
         "copy",
@@ -337,6 +364,8 @@ def kill_and_copy_again(url: str, folder: Path, tmp_path: Path, back: bool) -> N
 
             wait_for(some)
             copier.process.send_signal(signal.SIGKILL)
+        if not back:
+            let_go(server, url)
         with store.reading("acme") as rows:
             half = rows.last_seq("acme")
     assert 0 < half < 702

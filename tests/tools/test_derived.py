@@ -38,7 +38,7 @@ from memolith.tools.family import Tool
 from memolith.tools.registry import Registry
 from tests.checked import answered, body_of
 from tests.conftest import ME, At
-from tests.programs.children import cli
+from tests.programs.children import TIMEOUT_S, cli
 from tests.stores import each_store
 from tests.tools.conftest import Copy
 from tests.tools.stock import open_quick
@@ -195,14 +195,16 @@ def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
     server = uvicorn.Server(uvicorn.Config(build(app), log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    yield (
-        f"http://127.0.0.1:{listener.getsockname()[1]}",
-        local_key(settings.data, app.keys, app.clock.now()),
-    )
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
-    app.close()
+    try:
+        yield (
+            f"http://127.0.0.1:{listener.getsockname()[1]}",
+            local_key(settings.data, app.keys, app.clock.now()),
+        )
+    finally:
+        server.should_exit = True
+        thread.join(TIMEOUT_S)
+        listener.close()
+        app.close()
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +236,7 @@ def over_rest(
     url: str, key: str, calls: list[tuple[str, dict[str, Any]]]
 ) -> list[tuple[bool, Any]]:
     headers = {"Authorization": f"Bearer {key}"}
-    with httpx2.Client(base_url=url, headers=headers, timeout=60, verify=False) as http:
+    with httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_S, verify=False) as http:
         answers = [http.post(f"/mcp/tools/{name}", json=arguments) for name, arguments in calls]
     bodies = [answer.json() for answer in answers]
     for answer, body in zip(answers, bodies, strict=True):
@@ -317,7 +319,7 @@ def in_process(
 async def connected(url: str, key: str) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http,
+        httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, verify=False) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         yield client

@@ -5,6 +5,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,15 +26,18 @@ from tests.conftest import ME, note
 from tests.hostile import (
     CLOCK_STEP_S,
     FEW_PIECES,
+    MAX_MEASUREMENTS,
     PIECES,
     Bench,
-    Cost,
     TextField,
     all_tools,
+    cheaper,
+    costlier,
     cpu_time_of,
     good_calls,
     harmless_text,
     hostile_text,
+    is_linear,
     text_fields,
     worst_cost,
 )
@@ -119,47 +123,60 @@ def stored(folder: Path, text: str) -> Bench:
 CALLS = list(good_calls(all_tools()))
 
 
-def costs_where_harmless(folder: Path, size: int) -> list[Cost]:
+class Bounds:
     """What every call costs where the stored texts are harmless."""
-    harmless = stored(folder, harmless_text(size))
-    costs = [harmless.cost(tool, arguments) for tool, arguments in CALLS]
-    harmless.close()
-    return costs
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self.bench = stored(folder, harmless_text(size))
+        self.costs = [self.bench.cost(tool, arguments) for tool, arguments in CALLS]
+
+    def limit_s(self, number: int) -> float:
+        """How long the call of this number may take on hostile texts."""
+        return MARGIN * max(self.costs[number].cpu_s, CLOCK_STEP_S)
+
+    def measure_again(self, number: int) -> None:
+        """The machine may have become slower since."""
+        self.costs[number] = costlier(self.costs[number], self.bench.cost(*CALLS[number]))
+
+    def close(self) -> None:
+        self.bench.close()
 
 
-def check_stored(folder: Path, piece: str, size: int, bounds: Sequence[Cost]) -> None:
+def check_stored(folder: Path, piece: str, size: int, bounds: Bounds) -> None:
     """Compare every call on items with hostile text to the same call on harmless ones."""
     hostile = stored(folder, hostile_text(piece, size))
-    for (tool, arguments), bound in zip(CALLS, bounds, strict=True):
-        limit_s = MARGIN * max(bound.cpu_s, CLOCK_STEP_S)
-        hostile.limit_s = 1.5 * limit_s
+    for number, (tool, arguments) in enumerate(CALLS):
+        hostile.limit_s = 1.5 * bounds.limit_s(number)
         cost = hostile.cost(tool, arguments)
-        if cost.cpu_s > limit_s:
-            # The interpreter may have collected its garbage; what is slow is slow again.
-            cost = hostile.cost(tool, arguments)
-        assert cost.cpu_s <= limit_s, (
+        for _ in range(MAX_MEASUREMENTS - 1):
+            if cost.cpu_s <= bounds.limit_s(number):
+                break
+            bounds.measure_again(number)
+            cost = cheaper(cost, hostile.cost(tool, arguments))
+        assert cost.cpu_s <= bounds.limit_s(number), (
             f"{tool.family}.{tool.name} takes {cost.cpu_s:.2f} s of CPU time where items are "
-            f"{piece!r} repeated, and {bound.cpu_s:.2f} s where they are harmless"
+            f"{piece!r} repeated, and {bounds.costs[number].cpu_s:.2f} s where they are harmless"
         )
     hostile.close()
 
 
 def test_a_tool_takes_about_as_long_where_stored_text_is_hostile(tmp_path: Path) -> None:
-    bounds = costs_where_harmless(tmp_path / "harmless", QUICK_BYTES)
-    for number, piece in enumerate(FEW_STORED_PIECES):
-        check_stored(tmp_path / str(number), piece, QUICK_BYTES, bounds)
+    with closing(Bounds(tmp_path / "harmless", QUICK_BYTES)) as bounds:
+        for number, piece in enumerate(FEW_STORED_PIECES):
+            check_stored(tmp_path / str(number), piece, QUICK_BYTES, bounds)
 
 
 @pytest.fixture(scope="module")
-def bounds(tmp_path_factory: pytest.TempPathFactory) -> list[Cost]:
+def bounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bounds]:
     """What every call costs on harmless texts at the limit."""
-    return costs_where_harmless(tmp_path_factory.mktemp("harmless"), FULL_BYTES)
+    with closing(Bounds(tmp_path_factory.mktemp("harmless"), FULL_BYTES)) as made:
+        yield made
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("piece", PIECES, ids=ascii)
 def test_a_tool_takes_about_as_long_where_any_stored_text_is_hostile(
-    tmp_path: Path, bounds: list[Cost], piece: str
+    tmp_path: Path, bounds: Bounds, piece: str
 ) -> None:
     check_stored(tmp_path, piece, FULL_BYTES, bounds)
 
@@ -194,14 +211,28 @@ def check_patterns(pieces: Sequence[str]) -> None:
         use = pattern.match if name in ANCHORED else pattern.findall
         limit_s = MARGIN * max(scan_time(use, pattern, harmless), CLOCK_STEP_S)
         for piece in pieces:
-            took_s = scan_time(use, pattern, hostile_text(piece, PATTERN_BYTES))
-            assert took_s <= limit_s, f"{name} takes {took_s:.2f} s for {piece!r} repeated"
+            hostile = hostile_text(piece, PATTERN_BYTES)
+            took_s = scan_time(use, pattern, hostile)
+            assert took_s <= limit_s or is_linear(
+                partial(scan_time, use, pattern, hostile),
+                partial(scan_time, use, pattern, harmless),
+                MARGIN,
+            ), f"{name} takes {took_s:.2f} s for {piece!r} repeated"
 
 
 def scan_time(use: Callable[[Any], object], pattern: re.Pattern[Any], text: str) -> float:
     """How much CPU time a pattern takes for a text."""
     given = text.encode() if isinstance(pattern.pattern, bytes) else text
     return cpu_time_of(lambda: use(given))
+
+
+def test_what_is_measured_again_must_be_quick_once_and_not_each_time_slow() -> None:
+    assert is_linear(lambda: 1.0, lambda: 0.1, MARGIN)
+    assert not is_linear(lambda: 2.0, lambda: 0.1, MARGIN)
+    disturbed = iter([2.0, 2.0, 1.0])
+    assert is_linear(lambda: next(disturbed), lambda: 0.1, MARGIN)
+    slower_machine = iter([0.1, 0.2])
+    assert is_linear(lambda: 2.0, lambda: next(slower_machine), MARGIN)
 
 
 def test_the_check_of_a_list_stops_at_its_first_wrong_entry() -> None:
@@ -237,8 +268,8 @@ def test_the_patterns_that_are_treated_apart_exist() -> None:
 def test_near_identical_large_concepts_are_written_about_as_fast_as_others(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    def cost_of_last(folder: str, word: str) -> float:
-        app = open_app(Settings(data=tmp_path_factory.mktemp(folder), embedder="none"))
+    def cost_of_last(word: str) -> float:
+        app = open_app(Settings(data=tmp_path_factory.mktemp("concepts"), embedder="none"))
         for number in range(CONCEPTS):
             own = word if word else f"w{number}"
             text = " ".join(f"{own}{place} is {place}." for place in range(CONCEPT_SENTENCES))
@@ -247,4 +278,4 @@ def test_near_identical_large_concepts_are_written_about_as_fast_as_others(
         app.close()
         return took_s
 
-    assert cost_of_last("alike", "same") <= MARGIN * max(cost_of_last("others", ""), CLOCK_STEP_S)
+    assert is_linear(partial(cost_of_last, "same"), partial(cost_of_last, ""), MARGIN)

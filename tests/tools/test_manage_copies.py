@@ -21,7 +21,7 @@ from tests.conftest import ME, note
 from tests.stores import each_store
 
 pytestmark = each_store
-PATIENCE_S = 30
+PATIENCE_S = 120
 GLOBEX = Caller(tenant="globex")
 
 

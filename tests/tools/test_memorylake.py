@@ -25,7 +25,7 @@ from memolith.settings import Settings
 from memolith.tools.call import Call
 from tests.checked import body_of, error_of
 from tests.conftest import ME, At
-from tests.programs.children import Child, ask, cli, in_memory, scan, wait_for
+from tests.programs.children import TIMEOUT_S, Child, ask, cli, in_memory, scan, wait_for
 from tests.programs.served import Served, thread
 from tests.stores import each_store
 
@@ -543,7 +543,9 @@ def test_files_lie_in_a_bucket_where_that_is_chosen(bucket: Any, tmp_path: Path)
     id = take(app, path)
     assert [one.key.split("/")[0] for one in bucket.objects.all()] == ["papers"]
     assert stored(app) == []
-    got = httpx2.get(run(app, "fetch_memory", memory_ids=[id])[id]["presigned_url"])
+    got = httpx2.get(
+        run(app, "fetch_memory", memory_ids=[id])[id]["presigned_url"], timeout=TIMEOUT_S
+    )
     assert got.text == "The zebra is striped."
     assert got.headers["content-disposition"] == "attachment; filename*=UTF-8''z%C3%A4bra.txt"
     run(app, "revise", id=id, content="stale")
@@ -611,7 +613,7 @@ def upload(
         return httpx2.post(
             f"{server.url}/files",
             files={"file": (name or path.name, file)},
-            timeout=60,
+            timeout=TIMEOUT_S,
             headers={"Authorization": f"Bearer {key or server.key()}"},
         )
 
@@ -633,7 +635,7 @@ def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served:
     )
     id = answer.json()["id"]
     url = run(served.app, "fetch_memory", memory_ids=[id])[id]["presigned_url"]
-    got = httpx2.get(url)
+    got = httpx2.get(url, timeout=TIMEOUT_S)
     assert got.content == (FILES / "book.xlsx").read_bytes()
     assert 'filename="book.xlsx"' in got.headers["content-disposition"]
     assert got.headers["x-content-type-options"] == "nosniff"
@@ -653,12 +655,12 @@ def test_an_address_that_was_changed_or_is_over_gives_nothing(
         url.split("?")[0],
         url + "x",
     ):
-        assert httpx2.get(changed).status_code == 403, changed
+        assert httpx2.get(changed, timeout=TIMEOUT_S).status_code == 403, changed
     served.app.settings = served.app.settings.model_copy(update={"file_url_s": -1})
     over = run(served.app, "fetch_memory", memory_ids=ids)[ids[0]]["presigned_url"]
-    assert httpx2.get(over).status_code == 403
+    assert httpx2.get(over, timeout=TIMEOUT_S).status_code == 403
     run(served.app, "delete_file", memory_id=ids[0])
-    assert httpx2.get(url).status_code == 404
+    assert httpx2.get(url, timeout=TIMEOUT_S).status_code == 404
 
 
 def test_a_bad_upload_is_refused_and_leaves_no_trace(served: Served, tmp_path: Path) -> None:
@@ -674,7 +676,9 @@ def test_a_bad_upload_is_refused_and_leaves_no_trace(served: Served, tmp_path: P
             yield b"zebra " * 1000
 
     form = {"Content-Type": "multipart/form-data; boundary=x"}
-    assert httpx2.post(post, content=parts(), headers=key | form).status_code == 413
+    assert (
+        httpx2.post(post, content=parts(), headers=key | form, timeout=TIMEOUT_S).status_code == 413
+    )
     torn = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nzebra'
     two = [("file", ("a.txt", b"one")), ("file", ("b.txt", b"two"))]
     requests: list[dict[str, Any]] = [
@@ -686,9 +690,14 @@ def test_a_bad_upload_is_refused_and_leaves_no_trace(served: Served, tmp_path: P
         {"files": {"file": ("a.txt", b"")}},
     ]
     for request in requests:
-        answer = httpx2.post(post, **{**request, "headers": key | request.get("headers", {})})
+        answer = httpx2.post(
+            post,
+            **{**request, "headers": key | request.get("headers", {})},
+            timeout=TIMEOUT_S,
+        )
         assert (answer.status_code, answer.json()["field"]) == (400, "file"), request
-    assert httpx2.post(post, files={"file": ("a.txt", b"zebra")}).status_code == 401
+    without_key = httpx2.post(post, files={"file": ("a.txt", b"zebra")}, timeout=TIMEOUT_S)
+    assert without_key.status_code == 401
     reader = served.key("local", "local", "read")
     assert upload(served, FILES / "notes.md", reader).status_code == 403
     assert run(served.app, "list_files")["total"] == 0

@@ -29,6 +29,7 @@ from memolith.tools.registry import Outcome, Registry
 from memolith.tools.signature import Actions
 from tests.checked import answered, keyed
 from tests.conftest import ME, At
+from tests.programs.children import TIMEOUT_S
 from tests.stores import dump, each_store
 from tests.tools.stock import fill, open_quick
 from tests.tools.test_derived import connected, server_on
@@ -249,7 +250,8 @@ def test_a_call_made_through_one_door_is_answered_alike_through_another(
 def answer_over_rest(url: str, key: str, case: Case) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": case.tool.name}
     path = f"{url}/mcp/tools/{case.tool.name}"
-    answer: dict[str, Any] = httpx2.post(path, json=case.arguments, headers=headers).json()
+    sent = httpx2.post(path, json=case.arguments, headers=headers, timeout=TIMEOUT_S)
+    answer: dict[str, Any] = sent.json()
     return answer
 
 

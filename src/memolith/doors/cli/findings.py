@@ -34,6 +34,9 @@ MIN_FREE_BYTES = 100_000_000
 MIN_SQLITE = (3, 54)
 MAX_CLOCK_LEAD = timedelta(minutes=5)
 CONNECT_S = 1.0
+ANSWER_S = 5.0
+"""How long a server of ours may take to tell its health: on a busy machine it may be slow."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 VARIABLES_WITHOUT_SETTING = (CONFIG_VARIABLE, PREFIX + "CACHE", PREFIX + "KEY")
 
@@ -184,7 +187,7 @@ def is_memolith(url: str) -> bool:
     # A proxy of the environment is for other machines.
     opener = build_opener(ProxyHandler({}))
     try:
-        with opener.open(f"{url}/health", timeout=CONNECT_S) as answer:
+        with opener.open(f"{url}/health", timeout=ANSWER_S) as answer:
             health = json.loads(answer.read(10_000))
     except (URLError, OSError, ValueError):
         return False

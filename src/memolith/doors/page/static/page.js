@@ -156,8 +156,14 @@ function replaceKeepingPlace(element, html) {
 }
 
 async function refresh(element) {
-  if (!isBusyIn(element)) {
-    replaceKeepingPlace(element, await fetchPart(location.href, element.dataset.livePart));
+  if (isBusyIn(element)) {
+    return;
+  }
+  const address = location.href;
+  const html = await fetchPart(address, element.dataset.livePart);
+  // Meanwhile somebody may have searched for something else, or begun to fill in a form.
+  if (location.href === address && !isBusyIn(element)) {
+    replaceKeepingPlace(element, html);
   }
 }
 
