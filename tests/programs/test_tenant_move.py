@@ -56,6 +56,12 @@ def seen(url: str, tenant: str) -> dict[str, list[dict[str, Any]]]:
         return dump_tenant(store, tenant)
 
 
+def at_rest(url: str, tenant: str) -> dict[str, list[dict[str, Any]]]:
+    """What a tenant has, but for who has read and called, which servers write a while later."""
+    whole = seen(url, tenant)
+    return {name: rows for name, rows in whole.items() if name not in ("read", "call")}
+
+
 def hold_up(server: Server, url: str, after: int) -> None:
     """Let whoever writes an event beyond this number to a database stand still."""
     server.execute(
@@ -132,7 +138,7 @@ def test_servers_with_an_old_map_follow_and_the_resting_tenant_is_equal_before_a
 ) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 30)
-    before = seen(here, "roaming")
+    before = at_rest(here, "roaming")
     with a_team(here, tmp_path, servers=2, workers=0) as team:
         voice = Voice(team.key("roaming"))
         for one in team.servers:
@@ -141,14 +147,14 @@ def test_servers_with_an_old_map_follow_and_the_resting_tenant_is_equal_before_a
             "moved": "roaming",
             "events": 32,
         }
-        assert seen(there, "roaming") == before
+        assert at_rest(there, "roaming") == before
         # The old database refuses writes from now on, so a server with an old map looks again.
         made = [
             voice.ask(one.url, "remember", {"content": f"after the move {n}"})["id"]
             for n, one in enumerate(team.servers)
         ]
         assert {row["id"] for row in seen(there, "roaming")["item"]} > set(made)
-        assert seen(here, "roaming") == before
+        assert at_rest(here, "roaming") == before
     assert command(here, tmp_path, "list") == [
         {"tenant": "roaming", "events": 34, "elsewhere": True}
     ]
