@@ -25,7 +25,7 @@ from memolith.storage.postgres.schema import migrate
 from memolith.storage.postgres.store import PostgresStore
 from tests.conftest import note
 from tests.postgres import NOBODY, Cluster, Server, a_cluster, prepare
-from tests.programs.children import HERE, Child, cli, environment, wait_for
+from tests.programs.children import HERE, TIMEOUT_S, Child, cli, environment, wait_for
 from tests.programs.served import Served, thread
 from tests.programs.team import HIDDEN, MAIN, Member, Voice, a_team
 from tests.programs.test_faults import ROOT, own_disk
@@ -450,15 +450,17 @@ def test_a_migration_that_breaks_leaves_an_empty_database(cluster: Cluster) -> N
 
 def test_a_server_that_is_stopped_finishes_the_call_at_hand(server: Server, tmp_path: Path) -> None:
     url = server.create(template=server.template)
-    with a_team(url, tmp_path, servers=1, workers=0) as team, psycopg.connect(url) as other:
+    patient = {"MEMOLITH_BUSY_S": str(TIMEOUT_S)}
+    with (
+        a_team(url, tmp_path, servers=1, workers=0, **patient) as team,
+        psycopg.connect(url) as other,
+    ):
         voice, member = Voice(team.key()), team.servers[0]
         voice.ask(member.url, "remember", {"content": "first"})
-        other.execute("select * from head for update")
+        # Not the row that all writers of a tenant queue at: the server counts calls there, too.
+        other.execute("lock table event in exclusive mode")
         call = Child("-c", CALL, member.url, team.key())
-        waiting = (
-            "select 1 from pg_stat_activity "
-            "where wait_event_type = 'Lock' and datname = current_database()"
-        )
+        waiting = "select 1 from pg_locks where not granted and relation = 'event'::regclass"
         wait_for(lambda: server.execute(waiting, name_of(url)))
         member.process.terminate()
         other.commit()
