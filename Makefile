@@ -15,7 +15,7 @@ DEMO := .cache/demo
 CODE := src tests bench scripts training
 export PYTHONUTF8 := 1
 
-.PHONY: run venv check compiled test test-all conformance bench soak snap dist site pictures lock clean
+.PHONY: run venv check compiled test test-all conformance bench bench-quick soak snap dist site pictures lock clean
 
 $(BASE): pyproject.toml
 	@echo "memolith: making a virtual environment in .venv"
@@ -74,6 +74,11 @@ conformance: $(TEST)
 bench: compiled
 	$(BIN)/python -m pip install --editable ".[bench]"
 	$(BIN)/python -m bench
+
+# This commit next to the last release (bench/baseline.toml). A line that is more than 20 % slower
+# in four measurements out of four fails.
+bench-quick: compiled
+	$(BIN)/python -m bench.quick
 
 soak: $(TEST)
 	$(BIN)/python -m bench.soak
