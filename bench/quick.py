@@ -122,16 +122,10 @@ class Figures(NamedTuple):
 
 def cpu_until_listed(side: Side, cached: bool) -> float:
     """CPU seconds from the start until the tools are listed; the server is killed right then."""
-    server = McpProgram(side.stdio("start"), side.environment("none", cached))
-    try:
+    with McpProgram(side.stdio("start"), side.environment("none", cached)) as server:
         server.initialize(TIMEOUT_S)
         server.tools(TIMEOUT_S)
-    finally:
-        server.process.kill()
-        _, _, used = os.wait4(server.pid, 0)
-        server.process.returncode = -9
-        server.kill()
-    return used.ru_utime + used.ru_stime
+        return server.kill_and_count()
 
 
 def start(sides: Sides) -> Figures:
