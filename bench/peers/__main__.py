@@ -6,6 +6,7 @@ What is already in the result files is not measured again, so a run that was sto
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 
@@ -34,6 +35,8 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
+    # A harness that is told to end ends what it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = arguments()
     if options.page:
         write_page()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from scripts.conformance import install as install_from_npm
 
 from bench.note_sets import load_set
+from bench.peers.environments import CACHE, ROOT
 from bench.peers.peer import CALL_S, START_S, Peer, Session, network_cut
 from bench.peers.recall import recall_figures
 from bench.peers.results import Figures
@@ -110,7 +112,8 @@ def start(bench: Bench) -> Figures:
     """From the start to the answered list of tools; for a library, until it can be asked."""
     data = bench.data("data")
     bench.peer.open(data).end()
-    cpu, wall = [], []
+    cpu: list[float] = []
+    wall: list[float] = []
     for _ in range(bench.scale.starts):
         if bench.left_s() < 0 and cpu:
             break
@@ -175,7 +178,7 @@ def write(bench: Bench) -> Figures:
     with bench.open() as session:
         for text in texts[:3]:
             session.write(text)
-        times = []
+        times: list[float] = []
         before = session.program.cpu_s()
         for text in texts[3:]:
             if bench.left_s() < 0 and times:
@@ -247,15 +250,14 @@ def writers(count: int) -> Callable[[Bench], Figures]:
     """So many processes that write to one store at the same time."""
 
     def measure(bench: Bench) -> Figures:
-        data = bench.data("data")
         # The first start may have to make the store.
-        bench.peer.open(data).end()
+        bench.open().end()
         outcomes: list[tuple[list[str], list[str]]] = [([], []) for _ in range(count)]
         sessions: list[Session] = []
         figures: Figures = {"processes": count, "asked": count * bench.scale.each_writer}
         try:
             for _ in range(count):
-                sessions.append(bench.peer.open(data))
+                sessions.append(bench.open())
         except ProgramError as error:
             figures["not_all_started"] = f"{len(sessions)} of {count}: {reason(error)}"
         threads = [
@@ -365,7 +367,7 @@ def deleted(bench: Bench) -> Figures:
     """The data folder is deleted while the peer runs: does it acknowledge what it then loses?"""
     data = bench.data("data")
     figures: Figures = {}
-    with bench.peer.open(data) as session:
+    with bench.open() as session:
         session.write("Written before the folder went.")
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir(exist_ok=True)
@@ -377,12 +379,33 @@ def deleted(bench: Bench) -> Figures:
             figures |= {"write": "refused", "reason": reason(error)}
         session.end()
     try:
-        with bench.peer.open(data) as session:
+        with bench.open() as session:
             figures["kept"] = bool(id) and id in session.stored()
             session.end()
     except ProgramError as error:
         figures |= {"kept": False, "restart": reason(error)}
     return figures
+
+
+@dataclass(frozen=True)
+class Taking:
+    """A write whose id is kept."""
+
+    text: str
+    ids: set[str]
+
+    def __call__(self, session: Session) -> None:
+        self.ids.add(session.write(self.text))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A search."""
+
+    question: str
+
+    def __call__(self, session: Session) -> None:
+        session.search(self.question, 5)
 
 
 def hostile(bench: Bench) -> Figures:
@@ -394,14 +417,10 @@ def hostile(bench: Bench) -> Figures:
     session = bench.open()
     try:
         for text in texts:
-            session = attempt(
-                bench, session, counts, "taken", "refused", lambda s, t=text: ids.add(s.write(t))
-            )
+            session = attempt(bench, session, counts, ("taken", "refused"), Taking(text, ids))
         for question in battery["questions"]:
-            session = attempt(
-                bench, session, counts, "answered", "question_refused",
-                lambda s, q=question: s.search(q, 5),
-            )  # fmt: skip
+            asked = Asking(question)
+            session = attempt(bench, session, counts, ("answered", "question_refused"), asked)
         kept = len(ids & session.stored())
         session.end()
     finally:
@@ -413,17 +432,16 @@ def attempt(
     bench: Bench,
     session: Session,
     counts: dict[str, int],
-    good: str,
-    bad: str,
+    names: tuple[str, str],
     work: Callable[[Session], object],
 ) -> Session:
     """Try one thing, and count how it went; a peer that has ended is started again."""
     session.timeout_s = max(5.0, min(CALL_S, bench.left_s()))
     try:
         work(session)
-        counts[good] += 1
+        counts[names[0]] += 1
     except ProgramError:
-        counts[bad] += 1
+        counts[names[1]] += 1
     if session.program.process.poll() is not None:
         counts["ended"] += 1
         session.__exit__()
@@ -492,11 +510,21 @@ MEASURES = {
 def run_measure(peer: Peer, name: str, scale: Scale) -> dict[str, Any]:
     """The outcome of one measure: figures, or the reason why there are none."""
     measure = MEASURES[name]
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True) as folder:
         bench = Bench(peer, scale, measure.budget_s * scale.factor, Path(folder))
         try:
             outcome: dict[str, Any] = {"figures": measure.run(bench)}
         except Exception as error:  # noqa: BLE001 - one peer must not end the run for the others
             outcome = {"failed": f"{type(error).__name__}: {reason(error)}"}
-    outcome["took_s"] = round(time.monotonic() - bench.began, 1)
-    return outcome
+    outcome["took_s"] = round(time.monotonic() - began, 1)
+    return without_paths(outcome, Path(folder))
+
+
+def without_paths(outcome: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The outcome without the folders of this machine, which messages of programs contain."""
+    text = json.dumps(outcome)
+    for path, name in ((folder, "DATA"), (CACHE, "PEERS"), (ROOT, "PROJECT")):
+        text = text.replace(str(path), name)
+    cleaned: dict[str, Any] = json.loads(re.sub(r"/(root|home|usr|tmp|opt)/[\w./+-]*", "…", text))
+    return cleaned

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from bench.peers.environments import (
     CACHE,
+    ROOT,
     Footprint,
     clean_environment,
     find_python,
@@ -21,7 +22,6 @@ from bench.peers.environments import (
 )
 from bench.programs import McpProgram, Program, ProgramError
 
-WORKERS = Path(__file__).with_name("workers")
 START_S = 120.0
 CALL_S = 60.0
 
@@ -206,7 +206,10 @@ class LibraryPeer(Peer):
     worker: ClassVar[str]
 
     def command(self, data: Path) -> list[str]:
-        return [self.program("python"), str(WORKERS / self.worker), str(data)]
+        return [self.program("python"), "-m", f"bench.peers.workers.{self.worker}", str(data)]
+
+    def environment(self, data: Path) -> dict[str, str]:
+        return {**super().environment(data), "PYTHONPATH": str(ROOT)}
 
     def start(self, command: list[str], environment: dict[str, str], data: Path) -> Session:
         session = WorkerSession(Program(command, environment, data), data, environment)

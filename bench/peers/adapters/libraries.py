@@ -16,7 +16,7 @@ class Chromadb(LibraryPeer):
     version = "1.5.9"
     link = "https://github.com/chroma-core/chroma"
     steps = (("chromadb==1.5.9",),)
-    worker = "chromadb_worker.py"
+    worker = "chromadb_worker"
     bulk = "add, 100 at a time"
 
 
@@ -29,7 +29,7 @@ class Mem0(LibraryPeer):
     link = "https://github.com/mem0ai/mem0"
     # torch alone first: the CPU build, which the rest is then content with.
     steps = (("torch==2.13.0",), ("torch==2.13.0", "mem0ai==2.2.1", "sentence-transformers"))
-    worker = "mem0_worker.py"
+    worker = "mem0_worker"
     notes = "with infer=False, sentence-transformers and a local Qdrant folder"
 
     def environment(self, data: Path) -> dict[str, str]:

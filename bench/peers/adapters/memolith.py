@@ -25,6 +25,7 @@ from bench.programs import ProgramError
 from memolith import __version__
 
 COMMAND_S = 600.0
+PAGE = 10_000
 
 
 class MemolithSession(McpSession):
@@ -52,8 +53,13 @@ class MemolithSession(McpSession):
         return list(dict.fromkeys(hit["id"] for hit in found["hits"]))
 
     def stored(self) -> set[str]:
-        listed = self.command("list", "--json", "--limit", "1000000")
-        return {item["id"] for item in json.loads(listed)["items"]}
+        found: set[str] = set()
+        while True:
+            part = ("--limit", str(PAGE), "--offset", str(len(found)))
+            listed = json.loads(self.command("list", "--json", *part))["items"]
+            found |= {item["id"] for item in listed}
+            if len(listed) < PAGE:
+                return found
 
     def command(self, *arguments: str, stdin: str = "") -> str:
         """What a command of the command line prints."""

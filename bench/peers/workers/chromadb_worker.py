@@ -7,7 +7,8 @@ import uuid
 from pathlib import Path
 
 import chromadb
-from loop import serve
+
+from bench.peers.workers.loop import serve
 
 client = chromadb.PersistentClient(str(Path(sys.argv[1], "chroma")))
 notes = client.get_or_create_collection("notes")

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from loop import serve
+from bench.peers.workers.loop import serve
 
 data = Path(sys.argv[1])
 os.environ["MEM0_DIR"] = str(data / "mem0")
