@@ -57,6 +57,7 @@ class Program:
             # What it starts in turn belongs to its group, and ends with it.
             start_new_session=True,
         )
+        _running.add(self)
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._reader = threading.Thread(target=self._collect, daemon=True)
         self._reader.start()
@@ -160,6 +161,7 @@ class Program:
         self.kill()
 
     def _close(self) -> None:
+        _running.discard(self)
         self._reader.join(END_S)
         for stream in (self.process.stdin, self.process.stdout, self._errors):
             if stream is not None:
@@ -172,6 +174,16 @@ class Program:
     def __exit__(self, *_: object) -> None:
         if self.process.stdin is not None and not self.process.stdin.closed:
             self.kill()
+
+
+_running: set[Program] = set()
+"""Every program that was started and not ended yet."""
+
+
+def kill_running() -> None:
+    """End whatever an interrupted bench has left behind."""
+    for program in list(_running):
+        program.kill()
 
 
 class McpProgram(Program):

@@ -25,7 +25,7 @@ from bench.peers.environments import CACHE, ROOT
 from bench.peers.peer import CALL_S, START_S, Peer, Session, network_cut
 from bench.peers.recall import recall_figures
 from bench.peers.results import Figures
-from bench.programs import McpProgram, Program, ProgramError
+from bench.programs import McpProgram, Program, ProgramError, kill_running
 from bench.sentences import sentences
 
 HOSTILE = Path(__file__).with_name("hostile.toml")
@@ -494,7 +494,7 @@ MEASURES = {
     "start": Measure(20, start),
     "tools": Measure(15, tools),
     "write": Measure(15, write),
-    "scale": Measure(110, scale),
+    "scale": Measure(80, scale),
     "writers3": Measure(25, writers(3)),
     "writers8": Measure(40, writers(8)),
     "kill": Measure(25, kill),
@@ -503,7 +503,7 @@ MEASURES = {
     "deleted": Measure(20, deleted),
     "hostile": Measure(30, hostile),
     "unanswered": Measure(25, unanswered),
-    "recall": Measure(110, recall),
+    "recall": Measure(80, recall),
 }
 
 
@@ -517,6 +517,8 @@ def run_measure(peer: Peer, name: str, scale: Scale) -> dict[str, Any]:
             outcome: dict[str, Any] = {"figures": measure.run(bench)}
         except Exception as error:  # noqa: BLE001 - one peer must not end the run for the others
             outcome = {"failed": f"{type(error).__name__}: {reason(error)}"}
+        finally:
+            kill_running()
     outcome["took_s"] = round(time.monotonic() - began, 1)
     return without_paths(outcome, Path(folder))
 
