@@ -15,7 +15,7 @@ DEMO := .cache/demo
 CODE := src tests bench scripts training
 export PYTHONUTF8 := 1
 
-.PHONY: run venv check compiled test test-all conformance bench soak snap dist site pictures lock clean
+.PHONY: run venv check compiled test test-all conformance bench bench-quick bench-peers bench-peers-page soak snap dist site pictures lock clean
 
 $(BASE): pyproject.toml
 	@echo "memolith: making a virtual environment in .venv"
@@ -74,6 +74,20 @@ conformance: $(TEST)
 bench: compiled
 	$(BIN)/python -m pip install --editable ".[bench]"
 	$(BIN)/python -m bench
+
+# This commit next to the last release (bench/baseline.toml). A line that is more than 20 % slower
+# in four measurements out of four fails.
+bench-quick: compiled
+	$(BIN)/python -m bench.quick
+
+# memolith beside other memories; needs about 6 GB in .cache and an hour on a quiet machine. What is in
+# bench/peers/results is not measured again: delete a file, or give PEERS="--again".
+bench-peers: compiled
+	$(BIN)/python -m bench.peers $(PEERS)
+
+# Only write docs/why/measurements.md from the results.
+bench-peers-page: $(TEST)
+	$(BIN)/python -m bench.peers --page
 
 soak: $(TEST)
 	$(BIN)/python -m bench.soak

@@ -12,6 +12,8 @@ NOT_BENCHES = {
     "floods",
     "material",
     "note_sets",
+    "programs",
+    "quick",
     "sentences",
     "soak",
 }
