@@ -17,6 +17,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
+from memolith.engine import recall, superseding
 from memolith.engine.engine import Engine
 from memolith.engine.recall import SearchSettings
 from memolith.engine.validation import InputRules
@@ -80,6 +81,7 @@ MEMORY = "/dev/shm"
 NEEDED_BYTES = 4_000_000_000
 DAY_S = 86_400
 LAST_MINUTE_S = 60
+PATIENCE_S = 60.0
 
 
 # An example may take longer than the usual 200 ms on a busy machine, and each run tries the same
@@ -157,6 +159,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def storage(request: pytest.FixtureRequest) -> str:
     """Which store a test runs on: SQLite unless it is marked otherwise."""
     return getattr(request, "param", "sqlite")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_searches() -> Iterator[None]:
+    """Searches wait for the model and for vectors of what was just written longer than a user
+    would: on a busy machine they take longer.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recall, "MODEL_WAIT_S", PATIENCE_S)
+        patch.setattr(recall, "SMALL_BACKLOG_BUDGET_S", PATIENCE_S)
+        patch.setattr(superseding, "MODEL_WAIT_S", PATIENCE_S)
+        yield
 
 
 class At:

@@ -15,6 +15,7 @@ from memolith.domain.chunking import weigh
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Found, Hit, Query
+from memolith.engine import recall
 from memolith.engine.packing import LEFT_OUT
 from memolith.engine.search import CANDIDATES
 from memolith.engine.validation import Intake, Limits
@@ -442,7 +443,10 @@ def test_without_a_model_words_serve_and_it_is_said(app: App) -> None:
         found(app, "the Volvo", mode="vector")
 
 
-def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(smart: App) -> None:
+def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(
+    smart: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "SMALL_BACKLOG_BUDGET_S", 0.1)
     long = Draft(
         "conversation",
         blocks=tuple(Block(f"part {n} of a very long saga " * 8, "Ann") for n in range(200)),

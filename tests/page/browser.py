@@ -25,6 +25,8 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
 GRAVE = ("serious", "critical")
+START_MS = 120_000
+"""How long Chromium may take to start: on a busy machine it is slow."""
 
 
 def launch(playwright: Playwright, chromium: Chromium, *flags: str) -> Browser:
@@ -33,6 +35,7 @@ def launch(playwright: Playwright, chromium: Chromium, *flags: str) -> Browser:
         executable_path=chromium.executable,
         args=[*FLAGS, *flags],
         env={**os.environ, **chromium.environment},
+        timeout=START_MS,
     )
 
 

@@ -17,7 +17,7 @@ PACKAGE = "@sparticuz/chromium"
 VERSION = "153.0.0"
 AXE = "axe-core@4.14.0"
 HERE = Path(__file__).parent
-UNPACK_S = 120
+UNPACK_S = 600
 
 
 class ChromiumMissing(Exception):

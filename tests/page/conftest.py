@@ -13,7 +13,7 @@ from tests.page.chromium import Chromium, ChromiumMissing, find_chromium
 from tests.programs.served import Served, thread
 
 # A busy machine is slow, and what is waited for usually comes at once.
-PATIENCE_MS = 30_000
+PATIENCE_MS = 90_000
 
 
 @pytest.fixture(scope="session")
