@@ -11,6 +11,7 @@ from starlette.routing import Route, compile_path
 
 from memolith.doors.http.rest import RestTools, json_body
 from memolith.errors import InvalidInput
+from memolith.tools.lazy_text import LazyText
 from memolith.tools.rest_api import RestApi, RestRoute
 from memolith.tools.schema import NULL, Body, Schema
 
@@ -57,6 +58,10 @@ class ForeignRoutes:
                 route.status,
                 answer.headers,
                 "text/event-stream",
+            )
+        if any(isinstance(value, LazyText) for value in body.values()):
+            return StreamingResponse(
+                object_in_pieces(body), route.status, answer.headers, "application/json"
             )
         content = body if route.body_field is None else body[route.body_field]
         return Response(encoded(content), route.status, answer.headers, "application/json")
@@ -143,6 +148,22 @@ def typed_value(text: str, schema: Schema) -> object:
         except ValueError:
             return text
     return text
+
+
+def object_in_pieces(body: Body) -> Iterator[str]:
+    """A JSON object whose long texts are made while they are sent."""
+    between = "{"
+    for name, value in body.items():
+        yield f"{between}{encoded(name)}:"
+        between = ","
+        if isinstance(value, LazyText):
+            yield '"'
+            # Each character is escaped by itself, so the pieces make up the escaped whole.
+            yield from (encoded(piece)[1:-1] for piece in value.pieces())
+            yield '"'
+        else:
+            yield encoded(value)
+    yield "}"
 
 
 def event_stream(events: Iterable[Body]) -> Iterator[str]:
