@@ -225,7 +225,7 @@ def test_basic_memory(app: App, tmp_path: Path) -> None:
     ask(*write, "Coffee", "--tags", "hot", stdin=COFFEE)
     ask(*write, "Chocolate", stdin="# Chocolate\nSweet.\n")
     assert imported(app, notes)["taken"] == 2
-    assert items(app)["drinks/coffee"].tags == ("hot", "clarity")
+    assert items(app)["drinks/coffee"].tags == ("clarity", "hot")
     assert "Tea and coffee in Köln." in text(app, items(app)["drinks/coffee"])
     assert links(app) == {("drinks/coffee", "pairs_with", "drinks/chocolate")}
     nothing_comes_twice(app, notes, 2)
