@@ -443,6 +443,25 @@ class StoreContract:
             assert rows.superseding(ME.tenant, "new") == ["old", "older"]
             assert rows.superseding(ME.tenant, "old") == []
 
+    def test_what_names_notes_is_read_without_them(self, store: Store, engine: Engine) -> None:
+        named = {"path": "drinks/Tea.md", "permalink": "tea", "unresolved_links": ["Cups"]}
+        odd = {"path": 5, "permalink": ["x"], "unresolved_links": "x"}
+        engine.writing.remember(ME, note("Tea.", id="tea", title="Tea", attributes=named))
+        engine.writing.remember(ME, note("Odd.", id="odd", project="p", attributes=odd))
+        engine.writing.remember(ME, note("Bare.", id="bare"))
+        engine.writing.remember(ME, Draft("entity", "Kelp", id="kelp"))
+        with store.reading(ME.tenant) as rows:
+            found = {row.id: row for row in rows.note_rows(ME, Filter(kinds=("memory",)))}
+            others = rows.note_rows(Caller(ME.tenant, "bob"), Filter(kinds=("memory",)))
+        assert others == []
+        assert set(found) == {"tea", "odd", "bare"}
+        waiting = found["tea"].waiting
+        assert waiting is not None
+        assert json.loads(waiting) == ["Cups"]
+        assert found["tea"][:5] == ("tea", "Tea", None, "drinks/Tea.md", "tea")
+        assert found["odd"] == ("odd", "", "p", None, None, '"x"')
+        assert found["bare"] == ("bare", "", None, None, None, None)
+
     def test_the_beginnings_of_texts_are_read(self, store: Store, engine: Engine) -> None:
         engine.writing.remember(ME, note("Otters hold hands.", id="otters"))
         engine.writing.remember(ME, Draft("entity", "Kelp", id="kelp"))

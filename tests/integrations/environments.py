@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import fasteners
@@ -37,10 +38,20 @@ def python_with(extra: str) -> Path:
     return environment(extra, packages_of(extra))
 
 
-def environment(name: str, packages: list[str]) -> Path:
-    """The Python of an environment with these packages, which is made if need be."""
+def environment(
+    name: str,
+    packages: list[str],
+    *,
+    base: str = sys.executable,
+    without_dependencies: Sequence[str] = (),
+) -> Path:
+    """The Python of an environment with these packages, which is made if need be.
+
+    `base` is the Python it is made of. Those `without_dependencies` are put over the others.
+    """
     pyproject = (ROOT / "pyproject.toml").read_bytes()
-    wanted = f"{' '.join(packages)} {sys.version} {hashlib.sha256(pyproject).hexdigest()}"
+    every = " ".join([*packages, "+", *without_dependencies, base])
+    wanted = f"{every} {sys.version} {hashlib.sha256(pyproject).hexdigest()}"
     folder = CACHE / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     stamp = folder / "done"
@@ -50,23 +61,17 @@ def environment(name: str, packages: list[str]) -> Path:
         if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
             return python
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=INSTALL_S)
-        subprocess.run(
-            [
-                str(python),
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                *packages,
-            ],
-            check=True,
-            timeout=INSTALL_S,
-            env=clean_environment(),
-        )
+        subprocess.run([base, "-m", "venv", str(folder)], check=True, timeout=INSTALL_S)
+        pip_install(python, packages)
+        if without_dependencies:
+            pip_install(python, ["--no-deps", *without_dependencies])
         stamp.write_text(wanted, encoding="utf-8")
     return python
+
+
+def pip_install(python: Path, arguments: list[str]) -> None:
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*command, *arguments], check=True, timeout=INSTALL_S, env=clean_environment())
 
 
 def packages_of(extra: str) -> list[str]:

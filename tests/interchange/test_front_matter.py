@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from memolith.domain.attributes import Json
-from memolith.engine.front_matter import Note, read_note, write_note
+from memolith.engine.front_matter import (
+    NO_END,
+    NO_FIELD,
+    Note,
+    faults_of,
+    read_note,
+    write_note,
+)
 from memolith.engine.validation import MAX_NESTING
 
 NOTES = [
@@ -97,3 +104,23 @@ def test_fields_as_deep_as_metadata_may_be_are_read_back() -> None:
 
 def test_a_key_in_quotes_ends_before_its_spaces() -> None:
     assert read_note('---\n"a b" : 1\nc  : 2\n---\n').fields == {"a b": 1, "c": 2}
+
+
+@pytest.mark.parametrize("fields", NOTES)
+def test_good_front_matter_has_no_faults(fields: str) -> None:
+    assert faults_of(f"---\n{fields}---\nBody: x\nmore\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("Body", []),
+        ("---\nA line across the page", []),
+        ("---\r\ntitle: Tea\r\n---\r\nBody", []),
+        ("---\ntitle: Tea\nBody", [(NO_END, "title: Tea")]),
+        ("---\ntitle Tea\ntags: [a]\n---\nBody", [(NO_FIELD, "title Tea")]),
+        ("---\n{{template}}\n# comment\n---\nBody", [(NO_FIELD, "{{template}}")]),
+    ],
+)
+def test_broken_front_matter_is_told(text: str, faults: list[tuple[str, str]]) -> None:
+    assert faults_of(text) == faults

@@ -626,3 +626,29 @@ def test_lines_of_json_end_only_with_a_line_feed(app: App, tmp_path: Path) -> No
     imported(app, path)
     _, blocks = app.engine.reading.read(ME, items(app)["Tea"].id)
     assert [block.text for block in blocks] == ["a\u2028b"]
+
+
+def test_broken_front_matter_is_in_the_report_and_its_note_comes(app: App, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "tea.md").write_text("---\ntitle Tea\ntags: [hot]\n---\nGreen.", encoding="utf-8")
+    report = imported(app, vault, "--from", "obsidian")
+    assert report["taken"] == 1
+    (row,) = report["left_out"]
+    assert row["why"] == "a line of front matter that is no field (its note came)"
+    assert row["for_example"] == ["tea.md: title Tea"]
+    assert items(app)["tea.md"].tags == ("hot",)
+
+
+def test_a_report_has_three_examples_of_each_reason_or_all_of_them(
+    app: App, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for number in range(5):
+        (vault / f"{number}.pdf").write_bytes(b"x")
+    (vault / "tea.md").write_text("Green.", encoding="utf-8")
+    (few,) = imported(app, vault, "--from", "obsidian", "--dry-run")["left_out"]
+    assert (few["count"], few["for_example"]) == (5, ["0.pdf", "1.pdf", "2.pdf"])
+    (every,) = imported(app, vault, "--from", "obsidian", "--all-examples")["left_out"]
+    assert (every["count"], len(every["for_example"])) == (5, 5)

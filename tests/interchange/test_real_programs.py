@@ -9,13 +9,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import venv
 from pathlib import Path
 
 import pytest
 
 from memolith.bootstrap import App
+from tests.drop_in.basic_memory_package import basic_memory_program, quiet_environment
 from tests.interchange.test_importers import imported, items, links, text
 from tests.stores import each_store
 
@@ -209,18 +209,23 @@ def test_mcp_memory_service(app: App, tmp_path: Path) -> None:
     nothing_comes_twice(app, tmp_path / "export.json", 2)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="basic-memory needs Python 3.12")
 def test_basic_memory(app: App, tmp_path: Path) -> None:
-    python = python_with(tmp_path, "basic-memory")
-    program = python.with_name("basic-memory")
+    program = basic_memory_program()
+    home = tmp_path / "home"
     notes = tmp_path / "notes"
+    home.mkdir()
     notes.mkdir()
-    home = {"HOME": str(tmp_path), "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"}
-    run(program, "project", "add", "notes", notes, folder=tmp_path, **home)
-    write = (program, "tool", "write-note", "--project", "notes", "--folder", "drinks", "--title")
-    run(*write, "Coffee", "--tags", "hot", folder=tmp_path, stdin=COFFEE, **home)
-    run(*write, "Chocolate", folder=tmp_path, stdin="# Chocolate\nSweet.\n", **home)
+    environment = quiet_environment(home)
+
+    def ask(*arguments: str | Path, stdin: str = "") -> None:
+        run(program, *arguments, folder=home, stdin=stdin, **environment)
+
+    ask("project", "add", "notes", notes)
+    write = ("tool", "write-note", "--project", "notes", "--folder", "drinks", "--title")
+    ask(*write, "Coffee", "--tags", "hot", stdin=COFFEE)
+    ask(*write, "Chocolate", stdin="# Chocolate\nSweet.\n")
     assert imported(app, notes)["taken"] == 2
     assert items(app)["drinks/coffee"].tags == ("clarity", "hot")
+    assert "Tea and coffee in Köln." in text(app, items(app)["drinks/coffee"])
     assert links(app) == {("drinks/coffee", "pairs_with", "drinks/chocolate")}
     nothing_comes_twice(app, notes, 2)

@@ -19,6 +19,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.doors.cli.commands import LISTED_COMMANDS, TOOLS
+from memolith.doors.cli.output import cell
 from memolith.doors.cli.parser import find_command
 from memolith.doors.cli.tool_commands import CALL, TOOL_OF_COMMAND
 from memolith.settings import Settings
@@ -556,3 +557,10 @@ def test_progress_is_shown_on_a_terminal_only_and_never_past_100_percent(
         assert (percents[-1], max(percents)) == (100, 100)
         assert shown.count("\n") == 1, "one bar ends once"
     assert cli(data, "verify", "--json").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"), [(0.0, "0.00"), (0.004, "<0.01"), (0.0099, "<0.01"), (0.01, "0.01")]
+)
+def test_a_small_score_is_not_shown_as_nothing(score: float, shown: str) -> None:
+    assert cell(score) == shown

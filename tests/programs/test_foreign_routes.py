@@ -10,9 +10,11 @@ from starlette.datastructures import QueryParams
 
 from memolith.doors.http.auth.keys import NewKey, make_key
 from memolith.doors.http.foreign_routes import query_arguments
+from memolith.doors.http.openapi import openapi
 from memolith.engine.client_keys import KEY_FORMS
 from memolith.errors import InvalidInput
 from memolith.redaction.detector import redact
+from memolith.tools.registry import Registry
 from memolith.tools.rest_api import RestApi, RestRoute
 from memolith.tools.rest_apis import REST_APIS
 from tests.programs.served import Served, thread
@@ -86,6 +88,39 @@ def arguments_for(route: RestRoute, id: str) -> dict[str, object]:
 
 def test_no_two_routes_are_the_same() -> None:
     assert len(set(ROUTES)) == len(ROUTES)
+
+
+def test_every_route_is_described_for_machines(served: Served) -> None:
+    paths = served.ask("GET", "/openapi.json", served.admin).json()["paths"]
+    for api in REST_APIS:
+        for route in api.routes:
+            described = paths[api.prefix + route.path][route.method.lower()]
+            inside = described.get("requestBody", {}).get("content", {}).get("application/json", {})
+            named = [parameter["name"] for parameter in described["parameters"]]
+            named += inside.get("schema", {}).get("properties", {})
+            arguments = set(route.tool.input_schema["properties"])
+            assert arguments == set(named) - {"Idempotency-Key"}, route.path
+            assert str(route.status) in described["responses"], route.path
+
+
+def test_a_server_that_only_reads_describes_no_route_that_writes() -> None:
+    document = openapi(Registry([]), REST_APIS, read_only=True)
+    ids = [
+        operation.get("operationId")
+        for methods in document["paths"].values()
+        for operation in methods.values()
+    ]
+    assert "sekha_list_conversations" in ids
+    assert "sekha_create_conversation" not in ids
+
+
+@pytest.mark.parametrize("path", ["/mem0/v1/batch/", "/lanonasis/api/v1/memory"])
+def test_a_refused_method_is_told_all_methods_of_the_path(served: Served, path: str) -> None:
+    allowed = {method for method, other in ROUTES if other == path}
+    answer = served.ask("PATCH", path, served.admin)
+    assert answer.status_code == 405
+    assert set(answer.headers["allow"].split(", ")) - {"HEAD"} == allowed
+    assert len(allowed) == 2
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)

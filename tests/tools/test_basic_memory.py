@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from memolith.bootstrap import App
+from memolith.domain.attributes import Json
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.errors import MemolithError
 from memolith.interchange.folder_sync import sync_folder
 from memolith.interchange.importers.notes import read_basic_memory
@@ -49,9 +52,9 @@ def write(app: App, title: str, content: str, directory: str = "notes", **more: 
 
 
 def links_of(app: App, title: str) -> list[tuple[str, str]]:
-    """The relations that go out from a note, by type and permalink."""
+    """The relations that go out from a note, by type and title."""
     [result] = call(app, "build_context", url=title)["results"]
-    own = result["primary_result"]["permalink"]
+    own = result["primary_result"]["title"]
     return [
         (related["relation_type"], related["to_entity"])
         for related in result["related_results"]
@@ -99,14 +102,24 @@ def test_tags_may_be_one_text(app: App) -> None:
 
 
 def test_a_note_is_not_overwritten_unless_asked(app: App) -> None:
-    first = write(app, "Tea", "First.", metadata={"old": 1})
+    first = write(app, "Tea", "First.")
     error = refusal(app, "write_note", title="Tea", content="Second.", directory="notes")
     assert error.field == "overwrite"
     assert call(app, "read_note", identifier="Tea") == "First."
     second = write(app, "Tea", "Second.", overwrite=True)
     assert (second["action"], second["permalink"]) == ("updated", first["permalink"])
     assert call(app, "read_note", identifier="Tea") == "Second."
-    assert "old" not in app.engine.notes.all(ME)[0].attributes
+
+
+def test_an_overwritten_note_keeps_the_fields_and_tags_that_are_not_given(app: App) -> None:
+    fields = {"origin": "Assam", "rating": 3}
+    write(app, "Tea", "First. #new", tags=["hot"], metadata=fields)
+    write(app, "Tea", "Second. #old", overwrite=True, metadata={"rating": 4})
+    (item,) = app.engine.notes.all(ME)
+    assert item.tags == ("hot", "old")
+    assert (item.attributes["origin"], item.attributes["rating"]) == ("Assam", 4)
+    write(app, "Tea", "Third.", overwrite=True, tags=["cold"])
+    assert app.engine.notes.all(ME)[0].tags == ("cold",)
 
 
 def test_a_checksum_protects_from_writing_over_a_newer_note(app: App) -> None:
@@ -139,6 +152,27 @@ def test_permalinks_are_unique(app: App) -> None:
     assert write(app, "green-tea", "2")["permalink"] == "notes/green-tea-1"
 
 
+def test_a_note_is_found_by_a_name_in_other_letters_or_one_that_follows_from_its_title(
+    app: App,
+) -> None:
+    write(app, "Tea", "Green.", "Drinks")
+    other = Draft(kind="memory", title="Where: the Bäckerei?", blocks=(Block("At the corner."),))
+    app.engine.writing.remember(ME, other)
+    for name in ("TEA", "drinks/tea", "DRINKS/TEA.md", "Drinks/tea"):
+        assert as_json(app, "read_note", identifier=name)["title"] == "Tea", name
+    for name in ("Where the Bäckerei.md", "where-the-bäckerei", "WHERE: THE BÄCKEREI?"):
+        found = as_json(app, "read_note", identifier=name)
+        assert found["title"] == "Where: the Bäckerei?", name
+
+
+def test_a_field_called_path_that_is_no_text_is_no_path(app: App) -> None:
+    odd: dict[str, Json] = {"path": 5, "permalink": ["x"], "unresolved_links": "x"}
+    draft = Draft(kind="memory", title="Odd", blocks=(Block("Text."),), attributes=odd)
+    app.engine.writing.remember(ME, draft)
+    assert as_json(app, "read_note", identifier="odd.md")["file_path"] == "Odd.md"
+    assert write(app, "x", "Text.")["action"] == "created"
+
+
 def test_projects_have_notes_of_their_own(app: App) -> None:
     write(app, "Tea", "Here.", project="home")
     write(app, "Tea", "There.", project="work")
@@ -154,11 +188,11 @@ def test_a_relation_becomes_a_link_when_its_target_is_written(app: App) -> None:
     write(app, "Tea", TEA)
     assert links_of(app, "Tea") == []
     write(app, "Coffee", "Black.")
-    assert links_of(app, "Tea") == [("relates_to", "notes/coffee")]
+    assert links_of(app, "Tea") == [("relates_to", "Coffee")]
     write(app, "Cups", "Blue.")
     assert sorted(links_of(app, "Tea")) == [
-        ("relates_to", "notes/coffee"),
-        ("served_in", "notes/cups"),
+        ("relates_to", "Coffee"),
+        ("served_in", "Cups"),
     ]
     tea = app.engine.notes.find(ME, "Tea")
     assert "unresolved_links" not in tea.attributes
@@ -179,7 +213,7 @@ def test_a_link_that_somebody_made_stays_when_the_text_changes(app: App) -> None
     tea, coffee = notes.find(ME, "Tea"), notes.find(ME, "Coffee")
     app.engine.writing.link(ME, tea.id, coffee.id, "rivals")
     call(app, "edit_note", identifier="Tea", operation="append", content="More.")
-    assert links_of(app, "Tea") == [("rivals", "notes/coffee")]
+    assert links_of(app, "Tea") == [("rivals", "Coffee")]
 
 
 def test_lines_of_a_note_are_read(app: App) -> None:
@@ -354,10 +388,11 @@ def test_a_directory_is_moved(app: App) -> None:
     write(app, "Milk", "White.", "drinks")
     arguments = {"identifier": "drinks", "destination_path": "old", "is_directory": True}
     assert as_json(app, "move_note", **arguments)["total_files"] == 2
-    assert [node["path"] for node in as_json(app, "list_directory", depth=3)["nodes"]] == [
+    nodes = as_json(app, "list_directory", depth=3)["nodes"]
+    assert [node["directory_path"] for node in nodes] == [
+        "/old/hot",
         "/old",
         "/old/Milk.md",
-        "/old/hot",
         "/old/hot/Tea.md",
     ]
 
@@ -479,7 +514,7 @@ def test_a_context_can_be_read_as_text(app: App) -> None:
     write(app, "Coffee", "Black.")
     write(app, "Tea", TEA)
     text = call(app, "build_context", url="Tea", output_format="text")
-    assert "- notes/tea relates_to notes/coffee" in text
+    assert "- Tea relates_to Coffee" in text
 
 
 def test_recent_notes_are_listed_the_newest_first(app: App) -> None:
@@ -506,18 +541,35 @@ def test_a_directory_is_listed(app: App) -> None:
     write(app, "Tea", "Green.", "drinks/hot")
     write(app, "Milk", "White.", "drinks", project="home")
     nodes = as_json(app, "list_directory", dir_name="/drinks")["nodes"]
-    assert [(node["path"], node["type"]) for node in nodes] == [
-        ("/drinks/Milk.md", "file"),
-        ("/drinks/hot", "directory"),
+    assert [(node["directory_path"], node["file_path"], node["type"]) for node in nodes] == [
+        ("/drinks/hot", None, "directory"),
+        ("/drinks/Milk.md", "drinks/Milk.md", "file"),
     ]
     named = as_json(app, "list_directory", depth=9, file_name_glob="T*")["nodes"]
     assert [node["permalink"] for node in named] == ["drinks/hot/tea"]
     page = as_json(app, "list_directory", dir_name="drinks", page=2, page_size=1)
-    assert ([node["name"] for node in page["nodes"]], page["total"]) == (["hot"], 2)
+    assert ([node["name"] for node in page["nodes"]], page["total"]) == (["Milk.md"], 2)
     own = as_json(app, "list_directory", dir_name="drinks", project="home")["nodes"]
     assert [node["name"] for node in own] == ["Milk.md"]
     assert "- /drinks/Milk.md | Milk | drinks/milk" in call(app, "list_directory", depth=2)
     assert refusal(app, "list_directory", dir_name="none").type == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        (None, ["a", "Milk.md", "Tea.md", "water.md"]),
+        ("title_asc", ["a", "Milk.md", "Tea.md", "water.md"]),
+        ("title_desc", ["a", "water.md", "Tea.md", "Milk.md"]),
+        ("updated_asc", ["a", "Tea.md", "water.md", "Milk.md"]),
+        ("updated_desc", ["a", "Milk.md", "water.md", "Tea.md"]),
+    ],
+)
+def test_notes_of_a_directory_are_sorted(app: App, sort: str | None, names: list[str]) -> None:
+    for title, directory in (("Tea", ""), ("water", ""), ("Milk", ""), ("Deep", "a")):
+        write(app, title, "Text.", directory)
+    nodes = as_json(app, "list_directory", sort=sort)["nodes"]
+    assert [node["name"] for node in nodes] == names
 
 
 def test_a_model_reads_the_text_and_not_json_around_it(app: App) -> None:
@@ -558,4 +610,4 @@ def test_what_was_imported_from_basic_memory_is_read_by_its_permalink(
     app.engine.foreign_import.bring_in(ME, read_basic_memory(tmp_path))
     document = as_json(app, "read_note", identifier="drinks/tea")
     assert (document["file_path"], document["frontmatter"]["type"]) == ("drinks/Tea.md", "guide")
-    assert links_of(app, "drinks/tea") == [("goes_with", "food/cake")]
+    assert links_of(app, "drinks/tea") == [("goes_with", "Cake")]

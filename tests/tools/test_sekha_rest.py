@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from memolith.bootstrap import App
+from memolith.domain.queries import Filter
 from memolith.engine.validation import folder_path
 from memolith.tools.call import Call
 from memolith.tools.registry import Registry
 from memolith.tools.sekha.rest import arguments as rest_arguments
 from memolith.tools.sekha.rest.api import sekha_api
+from memolith.tools.sekha.rest.upkeep import EXPORT_BATCH
 from tests.checked import body_of, error_of
 from tests.conftest import ME, show_everything
 from tests.programs.served import thread
@@ -409,10 +411,54 @@ def test_an_export_has_what_the_filters_choose_in_either_format(app: App) -> Non
     create(app, "B", "The lion wakes.", folder="/y")
     markdown = run(app, "export_conversations", folder="/x")
     assert markdown["conversation_count"] == 1
-    assert markdown["content"].startswith("# A\n")
-    assert "The zebra sleeps." in markdown["content"]
-    records = json.loads(run(app, "export_conversations", label="B", format="json")["content"])
+    assert str(markdown["content"]).startswith("# A\n")
+    assert "The zebra sleeps." in str(markdown["content"])
+    found = run(app, "export_conversations", label="B", format="json")
+    records = json.loads(str(found["content"]))
     assert [record["messages"][0]["content"] for record in records] == ["The lion wakes."]
+    none = run(app, "export_conversations", label="None", format="json")
+    assert json.loads(str(none["content"])) == []
+    assert str(run(app, "export_conversations", label="None")["content"]) == ""
+
+
+def test_an_export_is_made_while_it_is_sent(app: App) -> None:
+    labels = [f"Talk {number}" for number in range(EXPORT_BATCH + 3)]
+    for label in labels:
+        create(app, label, "Hello.")
+    pieces = run(app, "export_conversations", format="json")["content"].pieces()
+    first = next(pieces)
+    # What is gone before its turn comes is left out.
+    oldest = app.engine.reading.list_all(ME, Filter(kinds=("conversation",)))[-1]
+    app.engine.writing.forget(ME, oldest.id)
+    records = json.loads(first + "".join(pieces))
+    assert [record["label"] for record in records] == labels[:0:-1]
+
+
+def test_an_export_over_http_is_one_json_object(tmp_path: Path) -> None:
+    odd = 'A "quoted" text,\nwith \\ and Köln 漢 \u2028'
+    with thread(tmp_path) as served:
+        for number in range(3):
+            body = {"label": f"L{number}", "messages": [{"role": "user", "content": odd}]}
+            served.ask("POST", "/sekha/api/v1/conversations", served.admin, body)
+        answer = served.ask("GET", "/sekha/api/v1/export?format=json", served.admin)
+    exported = answer.json()
+    assert answer.headers["content-type"] == "application/json"
+    assert (exported["format"], exported["conversation_count"]) == ("json", 3)
+    records = json.loads(exported["content"])
+    assert [record["messages"][0]["content"] for record in records] == [odd] * 3
+
+
+def test_a_key_that_only_reads_cannot_send_texts_to_a_model(tmp_path: Path) -> None:
+    body = {"messages": [{"role": "user", "content": "Hello"}]}
+    with thread(tmp_path) as served:
+        answers = {
+            scope: served.ask(
+                "POST", "/sekha/v1/chat/completions", served.key("k", "local", scope), body
+            )
+            for scope in ("read", "write")
+        }
+    assert answers["read"].status_code == 403
+    assert answers["write"].status_code == 200
 
 
 def test_vectors_that_are_missing_are_made(smart: App) -> None:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.passages import Block
 
-MAX_EXAMPLES = 3
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignRecord:
@@ -42,7 +40,7 @@ class ForeignLink:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What did not come, by the reason, with the first examples."""
+    """What did not come, by the reason, with what it is about."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
@@ -50,7 +48,7 @@ class LeftOut:
     def add(self, why: str, what: str = "") -> None:
         self.counts[why] += 1
         names = self.examples.setdefault(why, [])
-        if what and len(names) < MAX_EXAMPLES:
+        if what:
             names.append(what)
 
 

@@ -24,6 +24,8 @@ CONSTANTS: dict[str, Json] = {
 }
 OTHER_CONSTANTS = ("yes", "no", "on", "off", "y", "n")
 """What other programs take for yes and no."""
+NO_END = "front matter without an end, which came as text"
+NO_FIELD = "a line of front matter that is no field (its note came)"
 INDENT = "  "
 MAX_INLINE_NESTING = 10
 """How deep lists in one line that are no JSON may lie in each other; deeper ones stay text."""
@@ -56,6 +58,27 @@ def read_note(text: str) -> Note:
             fields = _mapping([line.rstrip("\r") for line in lines[1:number]])
             return Note(fields, "\n".join(lines[number + 1 :]))
     return Note({}, text)
+
+
+def faults_of(text: str) -> list[tuple[str, str]]:
+    """What is wrong with the fields at the top of a note: each fault, and its line.
+
+    They are read as far as they can be, so this is only for telling it.
+    """
+    lines = [line.rstrip() for line in text.removeprefix("\ufeff").split("\n")]
+    if lines[0] != FENCE:
+        return []
+    end = next((number for number, line in enumerate(lines) if number and line in END_FENCES), 0)
+    if not end:
+        # Without a field below it, it is a line across the page.
+        is_open = len(lines) > 1 and _KEY.match(lines[1]) is not None
+        return [(NO_END, lines[1])] if is_open else []
+    return [(NO_FIELD, line) for line in lines[1:end] if _is_lost(line)]
+
+
+def _is_lost(line: str) -> bool:
+    """Whether a line of the front matter begins no field and continues none."""
+    return not (_belongs_below(line) or line.startswith("#") or _KEY.match(line))
 
 
 def write_note(note: Note) -> str:

@@ -40,6 +40,19 @@ class FolderCount(NamedTuple):
     conversations: int
 
 
+class NoteRow(NamedTuple):
+    """What tells the names of a note: all that is read of it to find it by one of them."""
+
+    id: str
+    title: str
+    project: str | None
+    path: str | None
+    """The attribute of this name, if it is a text; so are the others."""
+    permalink: str | None
+    waiting: str | None
+    """The targets of links that are not there yet, as a JSON list."""
+
+
 class OpenPair(NamedTuple):
     """Two items that say the same or contradict each other, by their ids."""
 
@@ -137,6 +150,10 @@ class ItemRows(Protocol):
 
     def folders(self, caller: Caller, chosen: Filter) -> list[FolderCount]:
         """How many conversations there are per folder and importance."""
+        ...
+
+    def note_rows(self, caller: Caller, chosen: Filter) -> list[NoteRow]:
+        """What tells the names of the items that the caller sees and the filter keeps."""
         ...
 
     def count_blocks(self, refs: Collection[PassageRef], but: Collection[tuple[int, int]]) -> int:

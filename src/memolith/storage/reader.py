@@ -19,7 +19,7 @@ from memolith.errors import InvalidInput, SchemaTooNew
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.event_log import NO_LIMIT, StreamPage, StreamsWanted
-from memolith.ports.items import ConceptCount, FolderCount, OpenPair, TextSize
+from memolith.ports.items import ConceptCount, FolderCount, NoteRow, OpenPair, TextSize
 from memolith.ports.links import NodeItem, Step
 from memolith.ports.text_index import Candidate, Statistics
 from memolith.ports.usage import (
@@ -386,6 +386,12 @@ class StoreReader(ABC):
                 conversations=row.conversations,
             )
             for row in self.filtered("folders", caller, chosen)
+        ]
+
+    def note_rows(self, caller: Caller, chosen: Filter) -> list[NoteRow]:
+        return [
+            NoteRow(row.id, row.title, row.project, row.path, row.permalink, row.waiting)
+            for row in self.filtered("note_rows", caller, chosen)
         ]
 
     def superseded(self, tenant: str, ids: Collection[str]) -> dict[str, Superseded]:

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from importlib import import_module
 from typing import TypeVar
 
+from memolith.tools.call import ScopeName
 from memolith.tools.dialect import PLAIN, Dialect, unchanged
 from memolith.tools.family import Family, Tool
 from memolith.tools.schema import Body, Effect
@@ -88,6 +89,7 @@ class RestApi:
         destructive: bool = False,
         idempotent: bool = False,
         effect: Effect | None = None,
+        scope: ScopeName | None = None,
         needs_read: bool = False,
     ) -> Callable[[Decorated], Decorated]:
         """Serve a typed function `(call, *, arguments) -> TypedDict` at a path.
@@ -102,6 +104,7 @@ class RestApi:
                 destructive=destructive,
                 idempotent=idempotent,
                 effect=effect,
+                scope=scope,
                 needs_read=needs_read,
             )
             decorate(function)

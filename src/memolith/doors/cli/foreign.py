@@ -27,6 +27,7 @@ from memolith.interchange.programs import (
     find_source,
 )
 
+MAX_EXAMPLES = 3
 SKIPPED = "skipped: "
 REDACTED = "redacted: "
 OTHER_SUFFIXES = (".json", ".af", ".zip", ".gz", ".db", ".sqlite", ".sqlite3")
@@ -47,6 +48,11 @@ def add_foreign_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show the report, and change nothing"
+    )
+    parser.add_argument(
+        "--all-examples",
+        action="store_true",
+        help=f"name all that did not come, not {MAX_EXAMPLES} of each reason",
     )
 
 
@@ -96,15 +102,16 @@ def import_foreign(app: App, options: Options, source: Source) -> object:
         dry_run=options.dry_run,
         progress=progress("importing"),
     )
-    return _shown(report, options.dry_run)
+    return _shown(report, options)
 
 
-def _shown(report: ForeignReport, dry_run: bool) -> dict[str, object]:
+def _shown(report: ForeignReport, options: Options) -> dict[str, object]:
     left_out = report.left_out
+    most = None if options.all_examples else MAX_EXAMPLES
     shown: dict[str, object] = report._asdict()
-    shown["dry_run"] = dry_run
+    shown["dry_run"] = options.dry_run
     shown["left_out"] = [
-        {"count": count, "why": why, "for_example": left_out.examples[why]}
+        {"count": count, "why": why, "for_example": left_out.examples[why][:most]}
         for why, count in left_out.counts.most_common()
     ]
     return shown

@@ -20,6 +20,7 @@ BAR_CELLS = 25
 FIELD_GAP = 2
 LONG_FIELDS_OF_HITS = ("updated_at", "superseded_by")
 LENGTH_OF_DAY = len("2026-01-31")
+SMALLEST_SHOWN = 0.01
 SIZES_IN_BYTES = ("bytes", "sizes")
 """Fields that hold a number of bytes, or several by name."""
 YES = ("y", "yes")
@@ -199,10 +200,17 @@ def cell(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}: {cell(part)}" for name, part in value.items())
     if isinstance(value, float):
-        return f"{value:.2f}"
+        return number_cell(value)
     if isinstance(value, str) and is_time(value):
         return human_time(value)
     return " ".join(without_controls(str(value)).split())
+
+
+def number_cell(value: float) -> str:
+    """Two digits behind the point; what would look like nothing is `<0.01`."""
+    if 0 < value < SMALLEST_SHOWN:
+        return f"<{SMALLEST_SHOWN}"
+    return f"{value:.2f}"
 
 
 def wrapped(text: str, columns: int, indent: str) -> str:

@@ -159,7 +159,9 @@ def routes(
 
     # Made once: it takes a twentieth of a second, which nobody should spend for every request.
     docs = cache(lambda: docs_page(registry))
-    schema = cache(lambda: bytes(JSONResponse(openapi(registry)).body))
+    schema = cache(
+        lambda: bytes(JSONResponse(openapi(registry, REST_APIS, read_only=read_only)).body)
+    )
 
     def show_docs(request: Request) -> Response:
         return HTMLResponse(docs())

@@ -1,7 +1,7 @@
 """The routes of other memory systems: arguments out of a request, and the answer back."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -11,6 +11,7 @@ from starlette.routing import Route, compile_path
 
 from memolith.doors.http.rest import RestTools, json_body
 from memolith.errors import InvalidInput
+from memolith.tools.lazy_text import LazyText
 from memolith.tools.rest_api import RestApi, RestRoute
 from memolith.tools.schema import NULL, Body, Schema
 
@@ -30,17 +31,19 @@ class ForeignRoutes:
 
     def routes(self) -> list[Route]:
         """All of them with the prefix, and some of them without it, too."""
-        found = [self._route(self.api.prefix + route.path, route) for route in self.shown]
-        found += [
-            self._route(route.path, route) for route in self.api.root_routes if route in self.shown
-        ]
-        return found
+        at_root = [route for route in self.api.root_routes if route in self.shown]
+        found = [self._route(self.api.prefix, routes) for routes in by_path(self.shown)]
+        return found + [self._route("", routes) for routes in by_path(at_root)]
 
-    def _route(self, path: str, route: RestRoute) -> Route:
+    def _route(self, prefix: str, routes: Sequence[RestRoute]) -> Route:
+        """One for all methods of a path, so that a refused method is told all others."""
+        methods = {route.method: route for route in routes}
+
         async def answer(request: Request) -> Response:
-            return await self.answer(request, route)
+            method = "GET" if request.method == "HEAD" else request.method
+            return await self.answer(request, methods[method])
 
-        return Route(path, answer, methods=[route.method])
+        return Route(prefix + routes[0].path, answer, methods=list(methods))
 
     async def answer(self, request: Request, route: RestRoute) -> Response:
         """Run the function of a route."""
@@ -55,6 +58,10 @@ class ForeignRoutes:
                 route.status,
                 answer.headers,
                 "text/event-stream",
+            )
+        if any(isinstance(value, LazyText) for value in body.values()):
+            return StreamingResponse(
+                object_in_pieces(body), route.status, answer.headers, "application/json"
             )
         content = body if route.body_field is None else body[route.body_field]
         return Response(encoded(content), route.status, answer.headers, "application/json")
@@ -80,6 +87,14 @@ class ForeignPaths:
     def open_paths(self) -> frozenset[str]:
         """The paths that need no key."""
         return frozenset(api.health_path for api in self.apis)
+
+
+def by_path(routes: Iterable[RestRoute]) -> list[list[RestRoute]]:
+    """The routes of each path, in the order in which paths first come."""
+    found: dict[str, list[RestRoute]] = {}
+    for route in routes:
+        found.setdefault(route.path, []).append(route)
+    return list(found.values())
 
 
 async def route_arguments(request: Request, schema: Schema) -> dict[str, Any]:
@@ -133,6 +148,22 @@ def typed_value(text: str, schema: Schema) -> object:
         except ValueError:
             return text
     return text
+
+
+def object_in_pieces(body: Body) -> Iterator[str]:
+    """A JSON object whose long texts are made while they are sent."""
+    between = "{"
+    for name, value in body.items():
+        yield f"{between}{encoded(name)}:"
+        between = ","
+        if isinstance(value, LazyText):
+            yield '"'
+            # Each character is escaped by itself, so the pieces make up the escaped whole.
+            yield from (encoded(piece)[1:-1] for piece in value.pieces())
+            yield '"'
+        else:
+            yield encoded(value)
+    yield "}"
 
 
 def event_stream(events: Iterable[Body]) -> Iterator[str]:

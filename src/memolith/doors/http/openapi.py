@@ -2,20 +2,16 @@
 
 import html
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from memolith import __version__
-from memolith.errors import MemolithError
+from memolith.doors.http.foreign_openapi import foreign_paths
+from memolith.doors.http.openapi_parts import IDEMPOTENCY_HEADER, error_responses
 from memolith.tools.family import Tool
 from memolith.tools.registry import Registry
+from memolith.tools.rest_api import RestApi
 
-JSON_OBJECT = {"application/json": {"schema": {"type": "object"}}}
-IDEMPOTENCY_HEADER = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-}
 HEALTH = {
     "get": {
         "summary": "Whether the server works.",
@@ -29,15 +25,24 @@ PAGE_START = """\
 <style>body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem}
 pre{overflow:auto}</style>
 <h1>memolith: tools over REST</h1><p><code>POST /mcp/tools/NAME</code> with a JSON object and
-<code>Authorization: Bearer KEY</code>. Machines read <a href="/openapi.json">openapi.json</a>.</p>\
+<code>Authorization: Bearer KEY</code>. Machines read <a href="/openapi.json">openapi.json</a>,
+which also has the routes of other memory systems.</p>\
 """
 
 
-def openapi(registry: Registry) -> dict[str, Any]:
-    """The OpenAPI document of a registry."""
+def openapi(
+    registry: Registry, apis: Iterable[RestApi] = (), *, read_only: bool = False
+) -> dict[str, Any]:
+    """The OpenAPI document of the tools of a registry and of the routes of other systems.
+
+    With `read_only`, routes that write are left out; the registry has no such tools then.
+    """
     paths: dict[str, Any] = {"/health": HEALTH}
     for tool in registry.tools:
         paths[f"/mcp/tools/{tool.name}"] = {"post": operation(tool)}
+    for api in apis:
+        paths[api.health_path] = HEALTH
+        paths.update(foreign_paths(api, read_only=read_only))
     return {
         "openapi": "3.1.0",
         "info": {"title": "memolith", "version": __version__},
@@ -76,13 +81,6 @@ def request_schema(tool: Tool) -> dict[str, Any]:
         else:
             properties[name] = {"anyOf": [schema, {"type": "null"}]}
     return {**tool.input_schema, "properties": properties}
-
-
-def error_responses() -> dict[str, Any]:
-    return {
-        str(kind.status): {"description": kind.__doc__, "content": JSON_OBJECT}
-        for kind in MemolithError.__subclasses__()
-    }
 
 
 def docs_page(registry: Registry, schema_path: str = SCHEMA_PATH) -> str:

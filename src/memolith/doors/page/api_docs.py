@@ -9,6 +9,7 @@ from starlette.routing import Route
 from memolith.doors.http.auth.access import PAGE_PATH
 from memolith.doors.http.openapi import docs_page, openapi
 from memolith.doors.page.site import PAGE_HEADERS, Site
+from memolith.tools.rest_apis import REST_APIS
 
 DOCS_PATH = PAGE_PATH + "/api-docs"
 SCHEMA_PATH = PAGE_PATH + "/openapi.json"
@@ -39,4 +40,6 @@ class ApiDocsPages:
 
     @cached_property
     def _schema(self) -> bytes:
-        return bytes(JSONResponse(openapi(self.site.registry)).body)
+        registry = self.site.registry
+        read_only = registry.find("remember") is None
+        return bytes(JSONResponse(openapi(registry, REST_APIS, read_only=read_only)).body)

@@ -11,7 +11,7 @@ from pathlib import Path
 from memolith.domain.attributes import Json
 from memolith.domain.passages import Block
 from memolith.engine.foreign_data import ForeignData, ForeignLink, ForeignRecord
-from memolith.engine.front_matter import Note, read_note
+from memolith.engine.front_matter import Note, faults_of, read_note
 from memolith.engine.note_text import links_of, written_tags
 from memolith.errors import InvalidInput
 from memolith.interchange.importers.files import first, read_text, text, texts
@@ -21,6 +21,7 @@ CREATED_FIELDS = ("created", "created_at", "date created", "creation_date", "dat
 UPDATED_FIELDS = ("updated", "modified", "updated_at", "modified_at", "date modified")
 KNOWN_FIELDS = {"title", "tags", "tag", "author", "project"}
 MAX_LOOKED_AT = 50
+MAX_SHOWN_LINE = 100
 MAX_NOTE_BYTES = 64 << 20
 
 
@@ -114,13 +115,16 @@ def _read_notes(place: Path, program: str) -> ForeignData:
             )
             continue
         try:
-            note = read_note(read_note_file(path) if path != place else read_text(path))
+            content = read_note_file(path) if path != place else read_text(path)
         except InvalidInput as error:
             data.left_out.add(error.message, name)
             continue
+        note = read_note(content)
         if not note.body.strip():
             data.left_out.add("a note without text", name)
             continue
+        for fault, line in faults_of(content):
+            data.left_out.add(fault, f"{name}: {line[:MAX_SHOWN_LINE]}")
         notes[name] = note
         id = _id(program, name, note)
         names.learn(id, name, note)

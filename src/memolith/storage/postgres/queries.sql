@@ -456,6 +456,17 @@ from item i
 where i.tenant = %(tenant)s /* filters */
 group by 1, 2;
 
+-- name: note_rows
+-- What tells the names of notes. An attribute that is no text counts as none.
+select i.id, i.title, i.project,
+    case when jsonb_typeof(i.attributes::jsonb -> 'path') = 'string'
+        then i.attributes::jsonb ->> 'path' end as path,
+    case when jsonb_typeof(i.attributes::jsonb -> 'permalink') = 'string'
+        then i.attributes::jsonb ->> 'permalink' end as permalink,
+    (i.attributes::jsonb -> 'unresolved_links')::text as waiting
+from item i
+where i.tenant = %(tenant)s /* filters */;
+
 -- name: owner_bounds
 -- The first and the last owner by name. If both are the same, the tenant has one owner only.
 select (select min(owner) from item where tenant = %(tenant)s) as first,

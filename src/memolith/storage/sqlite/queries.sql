@@ -410,6 +410,15 @@ from item i
 where i.tenant = :tenant /* filters */
 group by 1, 2;
 
+-- name: note_rows
+-- What tells the names of notes. An attribute that is no text counts as none.
+select i.id, i.title, i.project,
+    iif(json_type(i.attributes, '$.path') = 'text', i.attributes ->> 'path', null) as path,
+    iif(json_type(i.attributes, '$.permalink') = 'text', i.attributes ->> 'permalink', null) as permalink,
+    i.attributes -> 'unresolved_links' as waiting
+from item i
+where i.tenant = :tenant /* filters */;
+
 -- name: owner_bounds
 -- The first and the last owner by name. If both are the same, the tenant has one owner only.
 select (select min(owner) from item where tenant = :tenant) as first,

@@ -212,10 +212,12 @@ class DirectoryNode(TypedDict):
     """A note or a directory in a listing."""
 
     name: str
-    path: str
+    directory_path: str
+    file_path: str | None
     type: str
     title: str | None
     permalink: str | None
+    note_type: str | None
     updated_at: str | None
 
 

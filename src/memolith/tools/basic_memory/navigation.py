@@ -1,6 +1,5 @@
 """Follow links from a note, and see what changed lately."""
 
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 from pydantic import Field
@@ -26,6 +25,8 @@ from memolith.tools.basic_memory.models import (
 from memolith.tools.basic_memory.views import summary_of
 from memolith.tools.call import Call
 
+BATCH = 500
+
 
 @basic_memory.tool(read_only=True, example={"url": "memory://one"})
 def build_context(
@@ -44,21 +45,17 @@ def build_context(
 ) -> BuildContextResult:
     """A note, or all that a pattern means, with observations and what is linked to it."""
     name = plain_name(url)
+    ids: tuple[str, ...]
     if "*" in name:
-        items = [
-            item
-            for item in call.engine.notes.all(call.caller, project)
-            if fnmatchcase(permalink_of(item), name)
-        ]
-        if not items:
+        ids = call.engine.notes.matching(call.caller, name, project)
+        if not ids:
             raise NotFound(f"No note has a permalink like {name[:100]!r}.", field="url", id=url)
     else:
-        items = [call.engine.notes.find(call.caller, name, project)]
+        ids = (call.engine.notes.find(call.caller, name, project).id,)
     begin = "" if timeframe is None else since(timeframe, call.engine.clock.now())
     start = (page - 1) * page_size
     results = [
-        context_of(call, item, depth, begin, max_related)
-        for item in items[start : start + page_size]
+        context_of(call, id, depth, begin, max_related) for id in ids[start : start + page_size]
     ]
     context: GraphContext = {
         "results": results,
@@ -71,7 +68,7 @@ def build_context(
         },
         "page": page,
         "page_size": page_size,
-        "has_more": start + page_size < len(items),
+        "has_more": start + page_size < len(ids),
     }
     return {"result": context if output_format == "json" else text_of(context)}
 
@@ -89,14 +86,7 @@ def recent_activity(
     """The notes that were written or changed lately, the newest first."""
     begin = since(timeframe, call.engine.clock.now())
     projects = () if project is None else (project,)
-    changed = [
-        item
-        for item in call.engine.reading.list_all(
-            call.caller, Filter(kinds=(KIND,), projects=projects)
-        )
-        if item.updated_at >= begin
-    ]
-    changed.sort(key=lambda item: item.updated_at, reverse=True)
+    changed = changed_since(call, Filter(kinds=(KIND,), projects=projects), begin)
     shown = changed[(page - 1) * page_size : page * page_size]
     if output_format == "json":
         return {"result": [summary_of(item) for item in shown]}
@@ -104,9 +94,23 @@ def recent_activity(
     return {"result": "\n".join([f"# {len(changed)} notes since {begin[:16]}", *lines])}
 
 
-def context_of(call: Call, item: Item, depth: int, begin: str, max_related: int) -> NoteContext:
-    note = call.engine.notes.text_of(call.caller, item)
-    call.note_read(item.id)
+def changed_since(call: Call, chosen: Filter, begin: str) -> list[Item]:
+    """The notes that changed since a time, the newest first, without reading the others."""
+    changed: list[Item] = []
+    while True:
+        page = call.engine.reading.list_items(
+            call.caller, chosen, "updated_at", limit=BATCH, offset=len(changed)
+        )
+        recent = [item for item in page.items if item.updated_at >= begin]
+        changed += recent
+        if len(recent) < BATCH:
+            return changed
+
+
+def context_of(call: Call, id: str, depth: int, begin: str, max_related: int) -> NoteContext:
+    note = call.engine.notes.text_of(call.caller, id)
+    item = note.item
+    call.note_read(id)
     around = call.engine.graph.explore(
         call.caller, item.id, Traversal(depth=depth, chosen=Filter(kinds=(KIND,)))
     )
@@ -144,8 +148,8 @@ def relation_of(link: Link, notes: dict[str, Item]) -> RelationSummary:
     return {
         "type": "relation",
         "relation_type": str(link.attributes.get("label") or link.type),
-        "from_entity": permalink_of(notes[link.source]),
-        "to_entity": permalink_of(notes[link.target]),
+        "from_entity": title_of(notes[link.source]),
+        "to_entity": title_of(notes[link.target]),
     }
 
 

@@ -1,14 +1,16 @@
 """Move and delete notes, and see what is in a directory."""
 
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from memolith.domain.items import Item
 from memolith.domain.queries import Filter
 from memolith.engine.notes import (
+    DEFAULT_TYPE,
     KIND,
+    TYPE,
     path_of,
     permalink_of,
     plain_directory,
@@ -19,7 +21,6 @@ from memolith.tools.basic_memory.arguments import (
     Identifier,
     OutputFormat,
     Page,
-    PageSize,
     Project,
 )
 from memolith.tools.basic_memory.dialect import basic_memory
@@ -33,6 +34,8 @@ from memolith.tools.basic_memory.models import (
     MoveNoteResult,
 )
 from memolith.tools.call import Call
+
+Sort = Literal["title_asc", "title_desc", "updated_asc", "updated_desc"]
 
 
 @basic_memory.tool(
@@ -134,15 +137,16 @@ def list_directory(
     dir_name: str = "/",
     depth: Annotated[int, Field(ge=1, le=10)] = 1,
     file_name_glob: Annotated[str | None, Field(description="For example `*meeting*`.")] = None,
+    sort: Annotated[Sort | None, Field(description="Of notes; by name if left out.")] = None,
     page: Page = 1,
-    page_size: PageSize = 100,
+    page_size: Annotated[int, Field(ge=1, le=200)] = 10,
     output_format: OutputFormat = "text",
     project: Project = None,
 ) -> ListDirectoryResult:
-    """The notes and directories in a directory."""
+    """The directories in a directory, and its notes."""
     items = call.engine.notes.in_directory(call.caller, dir_name, project)
     directory = plain_directory(dir_name)
-    nodes = nodes_of(items, directory, depth)
+    nodes = nodes_of(sorted_notes(items, sort), directory, depth)
     if file_name_glob is not None:
         nodes = [node for node in nodes if fnmatchcase(node["name"], file_name_glob)]
     start = (page - 1) * page_size
@@ -174,27 +178,48 @@ def list_memory_projects(call: Call, *, output_format: OutputFormat = "text") ->
     return {"result": "\n".join(["# Projects", *lines])}
 
 
+def sorted_notes(items: list[Item], sort: Sort | None) -> list[Item]:
+    """The notes in the order that is asked for; equal ones stay by path."""
+    if sort is None:
+        return sorted(items, key=lambda item: name_in(path_of(item)).casefold())
+    by_title = sort.startswith("title")
+    return sorted(
+        items,
+        key=lambda item: title_of(item).casefold() if by_title else item.updated_at,
+        reverse=sort.endswith("desc"),
+    )
+
+
 def nodes_of(items: list[Item], directory: str, depth: int) -> list[DirectoryNode]:
-    """What lies in a directory, as many levels deep: directories first seen, then their notes."""
-    nodes: dict[str, DirectoryNode] = {}
+    """What lies in a directory, as many levels deep: directories by name, then the notes."""
+    directories: dict[str, DirectoryNode] = {}
+    notes: list[DirectoryNode] = []
     start = directory.count("/") + 1 if directory else 0
     for item in items:
         parts = path_of(item).split("/")
         for level in range(start + 1, min(start + depth, len(parts) - 1) + 1):
             path = "/".join(parts[:level])
-            nodes.setdefault(f"{path}/", directory_node(path))
+            directories.setdefault(path, directory_node(path))
         if len(parts) - start <= depth:
-            nodes[item.id] = note_node(item, parts[-1])
-    return list(nodes.values())
+            notes.append(note_node(item, parts[-1]))
+    by_name = sorted(directories, key=lambda path: (name_in(path).casefold(), path))
+    return [directories[path] for path in by_name] + notes
+
+
+def name_in(path: str) -> str:
+    """The last part of a path."""
+    return path.rsplit("/", 1)[-1]
 
 
 def directory_node(path: str) -> DirectoryNode:
     return {
-        "name": path.rsplit("/", 1)[-1],
-        "path": f"/{path}",
+        "name": name_in(path),
+        "directory_path": f"/{path}",
+        "file_path": None,
         "type": "directory",
         "title": None,
         "permalink": None,
+        "note_type": None,
         "updated_at": None,
     }
 
@@ -202,15 +227,17 @@ def directory_node(path: str) -> DirectoryNode:
 def note_node(item: Item, name: str) -> DirectoryNode:
     return {
         "name": name,
-        "path": f"/{path_of(item)}",
+        "directory_path": f"/{path_of(item)}",
+        "file_path": path_of(item),
         "type": "file",
         "title": title_of(item),
         "permalink": permalink_of(item),
+        "note_type": str(item.attributes.get(TYPE) or DEFAULT_TYPE),
         "updated_at": item.updated_at,
     }
 
 
 def node_line(node: DirectoryNode) -> str:
     if node["type"] == "directory":
-        return f"- {node['path']}/"
-    return f"- {node['path']} | {node['title']} | {node['permalink']}"
+        return f"- {node['directory_path']}/"
+    return f"- {node['directory_path']} | {node['title']} | {node['permalink']}"

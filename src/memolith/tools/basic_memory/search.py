@@ -1,6 +1,6 @@
 """Search notes by words, meaning, title, permalink or fields."""
 
-from fnmatch import fnmatchcase
+from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -116,23 +116,19 @@ def listed(
     call: Call, chosen: Filter, text: str, search_type: str, start: int, page_size: int
 ) -> Results:
     """The notes that pass the filter and whose title or permalink has the text."""
-    items = [
-        item
-        for item in call.engine.reading.list_all(call.caller, chosen)
-        if not text or is_named(item, text, search_type)
-    ]
-    shown = items[start : start + page_size]
+    if text and search_type == "title":
+        chosen = replace(chosen, title=text)
+    elif text:
+        ids = call.engine.notes.matching(call.caller, text)
+        if not ids:
+            return Results([], 0)
+        chosen = replace(chosen, ids=ids)
+    page = call.engine.reading.list_items(call.caller, chosen, limit=page_size, offset=start)
     beginnings = call.engine.reading.beginnings(
-        call.caller, [item.id for item in shown], MAX_EXCERPT
+        call.caller, [item.id for item in page.items], MAX_EXCERPT
     )
-    notes = [found_note(item, beginnings.get(item.id, ""), 1.0) for item in shown]
-    return Results(notes, len(items))
-
-
-def is_named(item: Item, text: str, search_type: str) -> bool:
-    if search_type == "title":
-        return text.casefold() in title_of(item).casefold()
-    return fnmatchcase(permalink_of(item), text)
+    notes = [found_note(item, beginnings.get(item.id, ""), 1.0) for item in page.items]
+    return Results(notes, page.total)
 
 
 def conditions(filters: JsonObject) -> list[Condition]:

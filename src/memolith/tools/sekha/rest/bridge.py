@@ -52,7 +52,11 @@ def completion_events(completion: Body) -> Iterator[Body]:
     yield last
 
 
-@sekha_api.route("POST", "/v1/chat/completions", read_only=True, events=completion_events)
+# It writes nothing, but it sends any text to a model that somebody pays for. A key that may only
+# read memory is not enough for that.
+@sekha_api.route(
+    "POST", "/v1/chat/completions", read_only=True, scope="write", events=completion_events
+)
 def complete(
     call: Call,
     *,

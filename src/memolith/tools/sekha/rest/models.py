@@ -1,8 +1,9 @@
 """What Sekha's REST routes answer: the fields that its controller sends and its clients read."""
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from memolith.domain.attributes import Json
+from memolith.tools.lazy_text import A_TEXT, LazyText
 
 
 class RestMessageBody(TypedDict):
@@ -202,7 +203,7 @@ class Archived(TypedDict):
 class ExportBody(TypedDict):
     """Conversations as one text."""
 
-    content: str
+    content: Annotated[LazyText, A_TEXT]
     format: str
     conversation_count: int
 

@@ -1,6 +1,7 @@
 """Prune, export and look after conversations over REST."""
 
 import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ from memolith.domain.items import Item, Patch
 from memolith.domain.passages import Block
 from memolith.engine.conversations import PruneCandidate
 from memolith.tools.call import Call
+from memolith.tools.lazy_text import LazyText
 from memolith.tools.lookup import find_item
 from memolith.tools.sekha.arguments import Filters, FolderFilter, LabelFilter
 from memolith.tools.sekha.conversations import (
@@ -32,6 +34,7 @@ ARCHIVED_IMPORTANCE = 5.0
 MOST_IMPORTANT = 10.0
 EMBED_BUDGET_S = 5.0
 MAX_IDS = 1000
+EXPORT_BATCH = 20
 
 
 @sekha_api.route("POST", "/api/v1/prune/dry-run", read_only=True)
@@ -71,13 +74,35 @@ def export_conversations(
 ) -> ExportBody:
     """The conversations with a label or in a folder as one text, the newest first."""
     chosen = Filters(label=label, folder=folder).to_filter()
-    items = call.engine.reading.list_all(call.caller, chosen)
-    found = call.engine.reading.read_many(call.caller, [item.id for item in items])
-    if format == "json":
-        content = json.dumps([_record(call, *pair) for pair in found], ensure_ascii=False)
-    else:
-        content = "\n".join(_markdown(call, *pair) for pair in found)
-    return {"content": content, "format": format, "conversation_count": len(found)}
+    ids = [item.id for item in call.engine.reading.list_all(call.caller, chosen)]
+
+    def pieces() -> Iterator[str]:
+        return json_pieces(call, ids) if format == "json" else markdown_pieces(call, ids)
+
+    return {"content": LazyText(pieces), "format": format, "conversation_count": len(ids)}
+
+
+def json_pieces(call: Call, ids: Sequence[str]) -> Iterator[str]:
+    """The conversations as a JSON list, one after the other."""
+    between = "["
+    for item, blocks in in_batches(call, ids):
+        yield between + json.dumps(_record(call, item, blocks), ensure_ascii=False)
+        between = ", "
+    yield "[]" if between == "[" else "]"
+
+
+def markdown_pieces(call: Call, ids: Sequence[str]) -> Iterator[str]:
+    """The conversations as one document, one after the other."""
+    between = ""
+    for item, blocks in in_batches(call, ids):
+        yield between + _markdown(call, item, blocks)
+        between = "\n"
+
+
+def in_batches(call: Call, ids: Sequence[str]) -> Iterator[tuple[Item, list[Block]]]:
+    """The conversations, a few of them in memory at a time; those gone meanwhile are left out."""
+    for start in range(0, len(ids), EXPORT_BATCH):
+        yield from call.engine.reading.read_many(call.caller, ids[start : start + EXPORT_BATCH])
 
 
 @sekha_api.route("POST", "/api/v1/rebuild-embeddings", status=202, idempotent=True)
