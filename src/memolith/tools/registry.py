@@ -27,6 +27,9 @@ from memolith.tools.schema import Body
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 RETRY_PAUSES_S = (0.1, 0.4, 1.0, 2.0)
+RETRIED_FOR_S = 10.0
+"""A call that has taken this long is not repeated any more: its client waits."""
+
 RETRIED_ERRORS = (StoreGone, OutcomeUnknown, TenantMoving)
 
 
@@ -141,12 +144,13 @@ class Registry:
         return outcome
 
     def _run_patiently(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
+        deadline = time.monotonic() + RETRIED_FOR_S
         outcome = self._run_once(tool, arguments, call)
         # A database fails over in seconds. A call that can be repeated without harm need not
         # fail with it.
         if tool.can_be_repeated(arguments, call):
             for pause_s in RETRY_PAUSES_S:
-                if not isinstance(outcome.error, RETRIED_ERRORS):
+                if not isinstance(outcome.error, RETRIED_ERRORS) or time.monotonic() > deadline:
                     break
                 time.sleep(pause_s)
                 outcome = self._run_once(tool, arguments, call)

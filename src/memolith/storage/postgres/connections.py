@@ -15,7 +15,7 @@ from psycopg.rows import namedtuple_row
 
 from memolith.errors import InvalidInput, StoreBusy
 from memolith.storage.postgres.error_translation import translated_errors
-from memolith.storage.postgres.statements import QUERIES, Connection
+from memolith.storage.postgres.statements import QUERIES, Connection, NoAnswer
 
 CONNECT_TIMEOUT_S = 5
 PREPARE_AFTER = 5
@@ -36,10 +36,13 @@ class Connections:
         self._is_closed = False
 
     @contextmanager
-    def borrow(self, first_statement: bytes = b"") -> Iterator[Connection]:
+    def borrow(
+        self, first_statement: bytes = b"", limit_s: float | None = None
+    ) -> Iterator[Connection]:
         """A connection that has carried out a first statement, such as the begin of a transaction.
 
-        A transaction that is still open when the block ends is rolled back.
+        Each later statement may take `limit_s` seconds; None: any time. A transaction that is
+        still open when the block ends is rolled back.
         """
         if not self._permits.acquire(timeout=self._busy_s):
             raise StoreBusy("All connections to the database are in use; try again.")
@@ -47,6 +50,7 @@ class Connections:
             cleanup.callback(self._permits.release)
             db = self._begun(first_statement)
             cleanup.callback(self._give_back, db)
+            db.limit_s = limit_s
             yield db
 
     def _begun(self, first_statement: bytes) -> Connection:
@@ -62,6 +66,10 @@ class Connections:
             try:
                 db.execute(first_statement)
                 return db
+            except NoAnswer:
+                # The others are connected to the same server, and would take as long each.
+                self._close_idle()
+                raise
             except psycopg.OperationalError:
                 # The server was restarted, or a firewall has cut the connection.
                 db.close()
@@ -69,6 +77,7 @@ class Connections:
                 db.close()
                 raise
         db = self._connect()
+        db.limit_s = self._busy_s
         try:
             db.execute(first_statement)
         except psycopg.Error:
@@ -94,6 +103,7 @@ class Connections:
             ) from error
 
     def _give_back(self, db: Connection) -> None:
+        db.limit_s = self._busy_s
         # A connection that cannot even roll back is closed, and the server rolls back by itself.
         with suppress(psycopg.Error):
             if db.info.transaction_status != TransactionStatus.IDLE:
@@ -106,8 +116,13 @@ class Connections:
 
     def close(self) -> None:
         self._is_closed = True
-        while self._idle:
-            self._idle.pop().close()
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        # Other threads take from the list as well.
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
 
 @lru_cache(2000)

@@ -24,6 +24,11 @@ class Meaning(NamedTuple):
 
 MEANINGS = (
     Meaning(
+        "NoAnswer|ConnectionTimeout",
+        errors.StoreGone,
+        "The database server did not answer in time; nothing was done. The next call tries again.",
+    ),
+    Meaning(
         "53[12]00",
         errors.DiskFull,
         "The disk of the database server is full; nothing was written.",

@@ -20,6 +20,9 @@ from memolith.storage.postgres.writer import PostgresWriter
 from memolith.storage.tenant_facts import TenantFacts
 from memolith.storage.terms import TERMS_VERSION
 
+ANSWER_GRACE_S = 5.0
+"""How much longer than the limit for a statement to wait for a server that should have ended it."""
+
 LISTEN_TIMEOUT_S = 1.0
 """How often a listener looks whether it should stop."""
 
@@ -47,6 +50,7 @@ class PostgresStore:
         self.url = url
         self._busy_s = busy_s
         self._statement_timeout = f"{int(statement_s * 1000)}ms"
+        self._answer_s = statement_s + ANSWER_GRACE_S
         self._leads = leads
         self._connections = Connections(url, connections, busy_s, pooled)
         self._facts = TenantFacts()
@@ -114,19 +118,32 @@ class PostgresStore:
         lock_timeout = f"{max(1, int(wait_s * 1000))}ms"
         start = transaction_start(tenant, writes, self._statement_timeout, lock_timeout)
         store = self.home(tenant) or self
-        with store.owning(start) as db:
+        with store.owning(start, self._answer_s) as db:
             yield db
+            db.has_warned = False
             try:
                 db.execute(QUERIES["commit"])
             except psycopg.OperationalError as error:
                 # The connection broke off, so nobody knows whether the commit was done.
                 if writes:
                     raise OutcomeUnknown from error
+            if writes and db.has_warned:
+                # It is done there, but somebody ended the wait for a replica: after a failover it
+                # may be gone.
+                raise OutcomeUnknown(
+                    "No second database server has confirmed the write; look for it, or repeat it "
+                    "with its key."
+                )
 
     @contextmanager
-    def owning(self, first_statement: bytes = b"") -> Iterator[Connection]:
-        """A connection with the rights of the user who logged in."""
-        with self._connections.borrow(first_statement) as db:
+    def owning(
+        self, first_statement: bytes = b"", limit_s: float | None = None
+    ) -> Iterator[Connection]:
+        """A connection with the rights of the user who logged in.
+
+        Each statement may take `limit_s` seconds; None: any time.
+        """
+        with self._connections.borrow(first_statement, limit_s) as db:
             yield db
 
     # Maintenance
