@@ -38,7 +38,7 @@ PATRONI = ["patroni[etcd3]==4.1.5", "psycopg[binary]==3.3.8"]
 PORTS = ("2379", "2380", "8008", "5432", "5000", "5001", "6432")
 """The ports in the files; on this machine, others are used that are free."""
 NUMBERS = (1, 2, 3)
-START_S = 120.0
+START_S = 180.0
 SUPERUSER_PASSWORD = "change-me-1"
 OWNER_PASSWORD = "change-me-2"
 SERVER_PASSWORD = "change-me-3"
@@ -252,10 +252,8 @@ class Site:
 
     def wait_until_whole(self) -> int:
         """Wait until all nodes are there; returns the primary."""
-        wait_for(self.is_whole, START_S)
-        primary = self.primary()
-        assert primary is not None
-        return primary
+        found: int = wait_for(lambda: self.primary() if self.is_whole() else None, START_S)
+        return found
 
     # Misfortunes
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from memolith.engine.stale_reads import permitting
 from memolith.engine.telemetry import RequestIds, call_span, current_request
 from memolith.errors import (
     InvalidInput,
@@ -129,7 +130,9 @@ class Registry:
             known = current_request.set(RequestIds(call.request_id, span.trace_id))
             started = time.perf_counter()
             try:
-                outcome = self._run_patiently(tool, arguments, call)
+                # What a tool writes must not rest on what is old.
+                with permitting(call.stale_reads if tool.read_only else None):
+                    outcome = self._run_patiently(tool, arguments, call)
                 seconds = time.perf_counter() - started
                 result = outcome.error.type if outcome.error else "ok"
                 is_fault = outcome.error is not None and outcome.error.status >= 500

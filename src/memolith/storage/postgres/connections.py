@@ -28,9 +28,8 @@ class Connections:
     def __init__(self, url: str, most: int, busy_s: float, behind_pooler: bool) -> None:
         self.url = url
         self._busy_s = busy_s
-        # A pooler such as PgBouncer may give each transaction another connection of its own,
-        # which does not know what was prepared.
-        self._prepare_after = None if behind_pooler else PREPARE_AFTER
+        self.behind_pooler: bool | None = behind_pooler or None
+        """Whether a pooler stands before the server; None until the first connection."""
         self._permits = threading.BoundedSemaphore(most)
         self._idle: list[Connection] = []
         self._is_closed = False
@@ -77,7 +76,6 @@ class Connections:
                 db.close()
                 raise
         db = self._connect()
-        db.limit_s = self._busy_s
         try:
             db.execute(first_statement)
         except psycopg.Error:
@@ -86,11 +84,34 @@ class Connections:
         return db
 
     def _connect(self) -> Connection:
+        db = self._connected()
+        db.limit_s = self._busy_s
+        if self.behind_pooler is None:
+            self.behind_pooler = self._is_behind_pooler(db)
+        if not self.behind_pooler:
+            # In transaction mode, a pooler such as PgBouncer may give each transaction another
+            # connection of its own, which does not know what was prepared.
+            db.prepare_threshold = PREPARE_AFTER
+        return db
+
+    def _is_behind_pooler(self, db: Connection) -> bool:
+        """Whether the server has another process than it is said to have.
+
+        A pooler makes up the number that it tells a client.
+        """
+        try:
+            (row,) = db.execute(QUERIES["server_process"]).fetchall()
+        except psycopg.Error:
+            db.close()
+            raise
+        return bool(row.pid != db.info.backend_pid)
+
+    def _connected(self) -> Connection:
         try:
             return Connection.connect(
                 self.url,
                 autocommit=True,
-                prepare_threshold=self._prepare_after,
+                prepare_threshold=None,
                 connect_timeout=CONNECT_TIMEOUT_S,
                 application_name="memolith",
                 row_factory=namedtuple_row,

@@ -45,6 +45,12 @@ MEANINGS = (
     ),
     Meaning("28P01|28000|42501|.*(password|authentication|role)", errors.StoreDenied),
     Meaning(
+        "26000|42P05",
+        errors.Unavailable,
+        "A pooler stands before the database and mixes up prepared statements; set "
+        "`database_pooler`.",
+    ),
+    Meaning(
         "42P01|42703|42883|XX001",
         errors.StoreCorrupt,
         "The database does not have the tables of memolith ({}).",
