@@ -238,6 +238,13 @@ class Site:
                 return number
         return None
 
+    def confirming(self) -> int | None:
+        """The replica without which no commit is acknowledged."""
+        for number, state in self.states().items():
+            if state.get("sync_standby"):
+                return number
+        return None
+
     def is_whole(self) -> bool:
         """Whether there is one primary, two replicas that follow it, and one of them in step."""
         states = self.states().values()

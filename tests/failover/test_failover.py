@@ -197,6 +197,22 @@ def freeze_the_primary(site: Site, diary: Diary) -> None:
     diary.note(f"node{victim} is a replica")
 
 
+def freeze_the_confirming_replica(site: Site, diary: Diary) -> None:
+    """Freeze the replica that every commit waits for; another one must take its place."""
+    site.wait_until_whole()
+    victim = wait_for(site.confirming, GOES_ON_S)
+    diary.note(f"froze all of node{victim}, the replica that confirms commits, with SIGSTOP")
+    since = time.monotonic()
+    site.freeze(victim)
+    try:
+        goes_on(diary.account)
+        diary.note_gap("another replica confirms", since, without_primary=False)
+    finally:
+        site.thaw(victim)
+    site.wait_until_whole()
+    diary.note(f"node{victim} woke up and follows")
+
+
 def pause_etcd(site: Site, diary: Diary) -> bool:
     """Stop etcd for longer than the primary's lock is valid; whether writes went on."""
     primary = site.wait_until_whole()
@@ -237,6 +253,7 @@ def test_no_acknowledged_write_is_lost_or_doubled_when_primaries_fail(
             for _ in range(KILLS):
                 kill_the_primary(site, diary)
             freeze_the_primary(site, diary)
+            freeze_the_confirming_replica(site, diary)
             assert any(pause_etcd(site, diary) for _ in range(ATTEMPTS))
             reader.ending.set()
             reader.join(GOES_ON_S)

@@ -26,7 +26,7 @@ WRITES_EACH = 4
 CANCEL_WAIT_FOR_REPLICA = (
     "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'"
 )
-LIMIT_S = 4.0
+LIMIT_S = 8.0
 """Long enough for what works, on a busy machine too."""
 
 
@@ -146,6 +146,7 @@ def test_a_statement_without_an_answer_ends_within_its_limit(
         in_time(lambda: remember(store, "after"))
 
 
+@pytest.mark.full
 def test_a_commit_without_an_answer_has_an_unknown_outcome(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:

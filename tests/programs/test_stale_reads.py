@@ -10,6 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from memolith.storage.postgres import connections
+from memolith.storage.postgres import store as store_module
 from memolith.storage.postgres.store import PostgresStore
 from tests.postgres import Cluster, a_cluster
 from tests.programs.children import wait_for
@@ -19,6 +21,13 @@ from tests.programs.test_database_faults import Standby, fresh, name_of
 TEXT = "The spare key lies under the third flower pot."
 HOUR = {"Cache-Control": "max-stale=3600"}
 NOT_AT_ALL = {"Cache-Control": "max-stale=0"}
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica of a busy machine is not given up."""
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 60)
+    monkeypatch.setattr(store_module, "REPLICA_WAIT_S", 60.0)
 
 
 @pytest.fixture(scope="module")

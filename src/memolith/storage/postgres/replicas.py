@@ -1,5 +1,6 @@
 """Replicas of the database, for reads that may be a little old."""
 
+import logging
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,8 @@ from memolith.engine.stale_reads import StaleReads
 from memolith.errors import Unavailable
 from memolith.storage.postgres.connections import Connections
 from memolith.storage.postgres.statements import QUERIES, Connection
+
+log = logging.getLogger(__name__)
 
 REPLICA_WAIT_S = 3.0
 """How long to wait for a connection to a replica; there is also the primary to ask."""
@@ -32,8 +35,10 @@ class Replica:
     def is_resting(self) -> bool:
         return time.monotonic() < self.rests_until_s
 
-    def rest(self) -> None:
+    def rest(self, reason: Unavailable) -> None:
+        """Leave it alone for a while."""
         self.rests_until_s = time.monotonic() + REST_S
+        log.warning("a replica is left out for %.0f seconds: %s", REST_S, reason)
 
     @contextmanager
     def reading(self, start: bytes, limit_s: float, max_age_s: float) -> Iterator["StaleRows"]:
@@ -88,8 +93,8 @@ class Replicas:
                 rows = stack.enter_context(replica.reading(start, limit_s, max_age_s))
             except TooOld:
                 continue
-            except Unavailable:
-                replica.rest()
+            except Unavailable as error:
+                replica.rest(error)
                 continue
             stale.note(rows.age_s)
             return rows.db
