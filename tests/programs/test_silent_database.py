@@ -198,6 +198,7 @@ def test_more_writers_than_connections_are_all_served(server: Server) -> None:
         assert engine.reading.list_items(ME).total == WRITERS * WRITES_EACH
 
 
+@pytest.mark.full
 def test_a_pool_that_is_used_up_says_so_within_its_limit(server: Server) -> None:
     url = server.create(template=server.template)
     with closing(PostgresStore(url, connections=2, busy_s=LIMIT_S)) as store:
