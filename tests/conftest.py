@@ -33,6 +33,7 @@ ME = Caller()
 
 # The longest first, so that none of them begins when the other worker has nothing left to do.
 LONGEST = (
+    "test_failover",
     "test_hostile",
     "test_search_properties",
     "test_stdio",
@@ -51,6 +52,8 @@ LONGEST = (
     "test_fuzz",
     "test_typescript_client",
     "test_faults",
+    "test_stale_reads",
+    "test_silent_database",
     "test_floods",
     "test_cli",
     "test_start_cache",

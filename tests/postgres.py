@@ -114,7 +114,7 @@ class Cluster(Server):
             start_new_session=True,
         )
         for last in (False, False, True):
-            super().__init__(f"postgresql://postgres@127.0.0.1:{_free_port()}/postgres")
+            super().__init__(f"postgresql://postgres@127.0.0.1:{free_port()}/postgres")
             try:
                 self.start()
                 break
@@ -229,7 +229,7 @@ def binaries() -> Path:
     return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])

@@ -491,7 +491,9 @@ class App:
             self._background = background = Background()
         store = self.store
         background.start(Round(self.upkeep, self._other_stores, self._tidy_sandbox))
-        if not isinstance(store, SqliteStore) and not self.settings.database_pooler:
+        if not isinstance(store, SqliteStore) and self.settings.database_replicas:
+            background.start(lambda number: store.beat())
+        if not isinstance(store, SqliteStore) and not store.is_behind_pooler:
             background.start(lambda number: store.listen(store.forget, background.stopping))
 
     def _other_stores(self) -> Iterable[Store]:
@@ -563,6 +565,8 @@ def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
         chosen.statement_s,
         chosen.database_pooler,
         leads=True,
+        replicas=chosen.database_replicas,
+        max_stale_s=chosen.max_stale_s,
     )
 
 

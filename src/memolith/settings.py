@@ -53,7 +53,20 @@ class Settings(BaseModel):
     )
     database_pooler: bool = Field(
         False,
-        description="whether a pooler such as PgBouncer stands before PostgreSQL",
+        description="whether a pooler such as PgBouncer stands before PostgreSQL; most poolers "
+        "are noticed without it",
+    )
+    database_replicas: tuple[str, ...] = Field(
+        (),
+        repr=False,
+        description="the addresses of replicas of that database, for calls that permit stale "
+        "reads; a proxy that chooses a replica is enough",
+    )
+    max_stale_s: float = Field(
+        60.0,
+        ge=0,
+        description="how old an answer from a replica may be at most, whatever a call permits, in "
+        "seconds",
     )
     statement_s: float = Field(
         60.0,

@@ -29,11 +29,13 @@ DEPLOY = ROOT / "deploy"
 PAGE = (ROOT / "docs" / "how-to" / "team.md").read_text(encoding="utf-8")
 UNITS = sorted(DEPLOY.glob("*.service"))
 KUBERNETES = DEPLOY / "kubernetes"
+FAILOVER = DEPLOY / "failover"
+FAILOVER_PAGE = (ROOT / "docs" / "how-to" / "failover.md").read_text(encoding="utf-8")
 TEXTS = {
     file.name: file.read_text(encoding="utf-8")
-    for file in [*DEPLOY.iterdir(), *KUBERNETES.iterdir()]
+    for file in [*DEPLOY.iterdir(), *KUBERNETES.iterdir(), *FAILOVER.iterdir()]
     if file.is_file()
-} | {"team.md": PAGE}
+} | {"team.md": PAGE, "failover.md": FAILOVER_PAGE}
 RESOURCES: list[dict[str, Any]] = [
     resource
     for file in sorted(KUBERNETES.glob("*.yaml"))
@@ -53,6 +55,27 @@ def test_settings_that_are_named_exist(name: Any) -> None:
     assert named <= {field.upper() for field in Settings.model_fields}
     spelled = set(re.findall(r"`(database_\w+|\w+_(?:per_minute|bytes|from|s))`", TEXTS[name]))
     assert spelled <= Settings.model_fields.keys()
+
+
+def test_the_page_on_failover_puts_every_file_in_its_place() -> None:
+    named = set(re.findall(r"deploy/failover/([\w.]+)", FAILOVER_PAGE))
+    assert named == {file.name for file in FAILOVER.iterdir()}
+
+
+def test_the_files_of_a_node_leave_open_only_its_name_and_address() -> None:
+    for file in FAILOVER.iterdir():
+        left_open = set(re.findall(r"@\w+@", TEXTS[file.name]))
+        assert left_open <= {f"@{name}@" for name in ("NODE", "ADDRESS")}, file.name
+        assert not left_open or f"fill deploy/failover/{file.name}" in FAILOVER_PAGE
+
+
+def test_the_settings_of_the_cluster_fit_together() -> None:
+    """Patroni would change them silently, and the page would be wrong."""
+    cluster = yaml.safe_load(TEXTS["patroni.yml"])["bootstrap"]["dcs"]
+    assert cluster["loop_wait"] + 2 * cluster["retry_timeout"] <= cluster["ttl"]
+    assert f"about {cluster['ttl']} seconds" in FAILOVER_PAGE
+    users = re.findall(r'^"(\w+)"', TEXTS["userlist.txt"], re.M)
+    assert users == ["memolith_server"]
 
 
 def commands() -> list[list[str]]:

@@ -9,6 +9,7 @@ import json
 import random
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -85,6 +86,8 @@ class Voice:
 
     def __init__(self, key: str, mcp: bool = False) -> None:
         self.mcp = mcp
+        self.longest_s = 0.0
+        """How long the slowest call took, whatever came of it."""
         self.http = httpx2.Client(
             headers={"Authorization": f"Bearer {key}"},
             timeout=TIMEOUT_S,
@@ -97,6 +100,13 @@ class Voice:
 
     def ask(self, url: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The result of a tool, or Refused."""
+        started = time.monotonic()
+        try:
+            return self._ask(url, tool, arguments)
+        finally:
+            self.longest_s = max(self.longest_s, time.monotonic() - started)
+
+    def _ask(self, url: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if not self.mcp:
             answer = self.http.post(f"{url}/mcp/tools/{tool}", json=arguments)
             if answer.status_code != 200:
@@ -150,6 +160,10 @@ class Account:
     searches: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
+    kept_at: list[float] = field(default_factory=list)
+    """When each write was acknowledged."""
+    longest_s: float = 0.0
+    """How long the slowest call took."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -256,6 +270,7 @@ class Client(threading.Thread):
                 return
         with self.account.lock:
             self.account.kept[mark] = (self.tenant, made["id"])
+            self.account.kept_at.append(time.monotonic())
         for server in list(self.team.servers):
             # The write is acknowledged, so whoever asks now finds it; only a server that has not
             # yet heard that the
@@ -319,6 +334,7 @@ def under_load(
         for client in clients:
             client.join(TIMEOUT_S)
     account.errors += [f"{client.mark} did not end" for client in clients if client.is_alive()]
+    account.longest_s = max(client.voice.longest_s for client in clients)
 
 
 def settle(account: Account, database: str) -> list[str]:

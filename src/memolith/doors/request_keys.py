@@ -11,3 +11,6 @@ REQUEST_ID_KEY = "memolith.request"
 
 SHARE_KEY = "memolith.share"
 """The `Share` that the request counts against."""
+
+STALE_READS_KEY = "memolith.stale_reads"
+"""The `StaleReads` that the client permits; absent if everything must be current."""

@@ -13,6 +13,7 @@ from memolith.domain.queries import Filter, Found, Hit, Query
 from memolith.engine.funnel import Funnel
 from memolith.engine.matching import checked
 from memolith.engine.search import QueryVector, Search, check_query
+from memolith.engine.stale_reads import permitted_stale_reads
 from memolith.engine.statements import contradicts, same
 from memolith.engine.telemetry import step
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
@@ -269,9 +270,11 @@ class Recall:
             if meaning is None or not waiting:
                 return run(rows, meaning)
         budget_s = EMBED_BUDGET_S if waiting > MAX_SMALL_BACKLOG else SMALL_BACKLOG_BUDGET_S
-        # A process that cannot write can still search.
-        with suppress(DiskFull, Unavailable):
-            self.embed_waiting(caller.tenant, budget_s)
+        # Who takes what is a little old need not wait for what is new.
+        if permitted_stale_reads() is None:
+            # A process that cannot write can still search.
+            with suppress(DiskFull, Unavailable):
+                self.embed_waiting(caller.tenant, budget_s)
         meaning = self._model(mode, warnings)
         with self.store.reading(caller.tenant) as rows:
             if meaning:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from memolith.domain.callers import SCOPES, Caller
 from memolith.engine.engine import Engine
 from memolith.engine.idempotency import MAX_KEY_LENGTH
+from memolith.engine.stale_reads import StaleReads
 from memolith.engine.usage import Client
 from memolith.errors import InvalidInput
 from memolith.ports.telemetry import TraceContext
@@ -58,6 +59,9 @@ class Call:
     """Through which door it came, as logs and traces name it."""
     trace: TraceContext | None = None
     """The span of another program that it belongs to, if the client names one."""
+
+    stale_reads: StaleReads | None = None
+    """How old the answer of a tool that only reads may be; None: not at all."""
 
     @property
     def may_read(self) -> bool:

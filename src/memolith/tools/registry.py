@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from memolith.engine.stale_reads import permitting
 from memolith.engine.telemetry import RequestIds, call_span, current_request
 from memolith.errors import (
     InvalidInput,
@@ -27,6 +28,9 @@ from memolith.tools.schema import Body
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 RETRY_PAUSES_S = (0.1, 0.4, 1.0, 2.0)
+RETRIED_FOR_S = 10.0
+"""A call that has taken this long is not repeated any more: its client waits."""
+
 RETRIED_ERRORS = (StoreGone, OutcomeUnknown, TenantMoving)
 
 
@@ -126,7 +130,9 @@ class Registry:
             known = current_request.set(RequestIds(call.request_id, span.trace_id))
             started = time.perf_counter()
             try:
-                outcome = self._run_patiently(tool, arguments, call)
+                # What a tool writes must not rest on what is old.
+                with permitting(call.stale_reads if tool.read_only else None):
+                    outcome = self._run_patiently(tool, arguments, call)
                 seconds = time.perf_counter() - started
                 result = outcome.error.type if outcome.error else "ok"
                 is_fault = outcome.error is not None and outcome.error.status >= 500
@@ -141,12 +147,13 @@ class Registry:
         return outcome
 
     def _run_patiently(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
+        deadline = time.monotonic() + RETRIED_FOR_S
         outcome = self._run_once(tool, arguments, call)
         # A database fails over in seconds. A call that can be repeated without harm need not
         # fail with it.
         if tool.can_be_repeated(arguments, call):
             for pause_s in RETRY_PAUSES_S:
-                if not isinstance(outcome.error, RETRIED_ERRORS):
+                if not isinstance(outcome.error, RETRIED_ERRORS) or time.monotonic() > deadline:
                     break
                 time.sleep(pause_s)
                 outcome = self._run_once(tool, arguments, call)

@@ -17,7 +17,13 @@ from starlette.types import Message, Receive, Scope, Send
 from memolith.doors.http.sessions import DEFAULT_SESSIONS_PER_KEY, SessionLimit
 from memolith.doors.mcp import frames
 from memolith.doors.mcp.server import MemolithServer
-from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
+from memolith.doors.request_keys import (
+    CALLER_KEY,
+    REQUEST_ID_KEY,
+    SCOPES_KEY,
+    SHARE_KEY,
+    STALE_READS_KEY,
+)
 from memolith.doors.shares import Share
 from memolith.doors.trace_context import trace_of_headers, trace_of_meta
 from memolith.doors.worker_pools import WorkerPools
@@ -55,7 +61,8 @@ class McpPath:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
-        if self.fits(headers):
+        # The age of an answer stands in its metadata, which the SDK writes.
+        if STALE_READS_KEY not in scope and self.fits(headers):
             first = await receive()
             response = await self.answer_plain_call(scope, headers, first)
             if response is not None:

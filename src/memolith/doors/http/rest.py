@@ -11,7 +11,13 @@ from memolith.bootstrap import App
 from memolith.doors.http.auth.challenge import challenge
 from memolith.doors.http.auth.tokens import TokenIssuer
 from memolith.doors.http.error_headers import error_headers
-from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
+from memolith.doors.request_keys import (
+    CALLER_KEY,
+    REQUEST_ID_KEY,
+    SCOPES_KEY,
+    SHARE_KEY,
+    STALE_READS_KEY,
+)
 from memolith.doors.trace_context import trace_of_headers
 from memolith.doors.worker_pools import WorkerPools
 from memolith.engine.usage import Client, program_of
@@ -73,6 +79,7 @@ class RestTools:
             ),
             door="rest",
             trace=trace_of_headers(request.scope["headers"]),
+            stale_reads=request.scope.get(STALE_READS_KEY),
         )
         try:
             outcome = await self.pools.of(tool).run(

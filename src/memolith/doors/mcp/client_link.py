@@ -15,11 +15,19 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memolith.domain.callers import SCOPES, Caller
 from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
-from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
+from memolith.doors.request_keys import (
+    CALLER_KEY,
+    REQUEST_ID_KEY,
+    SCOPES_KEY,
+    SHARE_KEY,
+    STALE_READS_KEY,
+)
 from memolith.doors.shares import Share
+from memolith.doors.stale_answers import stale_reads_of_meta
 from memolith.doors.trace_context import trace_of_headers, trace_of_meta
 from memolith.doors.worker_pools import WorkerPool
 from memolith.engine.engine import Engine
+from memolith.engine.stale_reads import StaleReads
 from memolith.engine.usage import Client, program_of
 from memolith.ports.telemetry import TraceContext
 from memolith.tools.call import Call, InputNeeded
@@ -63,6 +71,8 @@ class ClientLink:
         self.filled_form = filled_form
         self.loop = asyncio.get_running_loop()
         self.cancelled = False
+        self.stale_reads: StaleReads | None = None
+        """What the client permits, once the call is made."""
 
     async def run_in(self, pool: WorkerPool, function: Callable[[], Answer]) -> Answer:
         """Run it in a worker thread. If the request is cancelled, its answer is dropped."""
@@ -74,6 +84,7 @@ class ClientLink:
 
     def make_call(self, engine: Engine) -> Call:
         access = access_of(self.ctx)
+        self.stale_reads = self.permitted_stale_reads()
         # A client may send anything as its key; `Call` checks it.
         key = cast(Any, (self.ctx.meta or {}).get(IDEMPOTENCY_KEY))
         return Call(
@@ -91,7 +102,15 @@ class ClientLink:
             in_working_folder=self.ctx.request is None,
             door="mcp-stdio" if self.ctx.request is None else "mcp-http",
             trace=self.trace(),
+            stale_reads=self.stale_reads,
         )
+
+    def permitted_stale_reads(self) -> StaleReads | None:
+        """How old the answer may be: as this very call says, or the request that carries it."""
+        found = stale_reads_of_meta(self.ctx.meta or {})
+        if found is None and self.ctx.request is not None:
+            found = self.ctx.request.scope.get(STALE_READS_KEY)
+        return found
 
     def trace(self) -> TraceContext | None:
         """The span of the client: of this very call, or of the request that carries it."""

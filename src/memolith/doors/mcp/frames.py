@@ -25,6 +25,11 @@ IDEMPOTENCY_KEY = "memolith/idempotency-key"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
+MAX_STALE_KEY = "memolith/max-stale-s"
+
+SDK_META = frozenset((IDEMPOTENCY_KEY, MAX_STALE_KEY))
+"""What a call with the SDK understands, and the quick way does not."""
+
 INITIALIZE_PARAMS = frozenset(("protocolVersion", "capabilities", "clientInfo", "_meta"))
 PLAIN_CALL_PARAMS = frozenset(("name", "arguments", "_meta"))
 
@@ -164,7 +169,7 @@ def find_plain_call(registry: Registry, message: Json) -> PlainCall | None:
     meta = params.get("_meta", {})
     if tool is None or not isinstance(arguments, dict) or not isinstance(meta, dict):
         return None
-    if IDEMPOTENCY_KEY in meta or (VERSION_KEY in meta and not is_envelope(meta)):
+    if meta.keys() & SDK_META or (VERSION_KEY in meta and not is_envelope(meta)):
         return None
     return PlainCall(tool, arguments, meta)
 

@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from memolith import __version__
 from memolith.doors.mcp import session_start
 from memolith.doors.mcp.client_link import Answer, ClientLink, Context, access_of, is_modern
+from memolith.doors.stale_answers import age_meta
 from memolith.doors.worker_pools import WorkerPools
 from memolith.engine.engine import Engine
 from memolith.errors import Denied, MemolithError, NotFound, RateLimited
@@ -137,12 +138,16 @@ class MemolithServer(Server[Any]):
             return form_request(*needed.args)
         except RateLimited as error:
             outcome = self.registry.refuse(params.name, error)
-        return self._tool_result(ctx, tool, outcome)
+        return self._tool_result(ctx, tool, outcome, age_meta(client.stale_reads))
 
-    def _tool_result(self, ctx: Context, tool: Tool, outcome: Outcome) -> types.CallToolResult:
+    def _tool_result(
+        self, ctx: Context, tool: Tool, outcome: Outcome, meta: dict[str, Any] | None
+    ) -> types.CallToolResult:
         content: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
         if outcome.error is None:
-            return types.CallToolResult(content=content, structured_content=outcome.body)
+            return types.CallToolResult(
+                content=content, structured_content=outcome.body, _meta=meta
+            )
         if self.use_jsonrpc_codes:
             documented = tool.dialect.jsonrpc(outcome.error)
             if documented is not None and may_send_code(ctx, documented[0]):

@@ -15,7 +15,7 @@ from psycopg.rows import namedtuple_row
 
 from memolith.errors import InvalidInput, StoreBusy
 from memolith.storage.postgres.error_translation import translated_errors
-from memolith.storage.postgres.statements import QUERIES, Connection
+from memolith.storage.postgres.statements import QUERIES, Connection, NoAnswer
 
 CONNECT_TIMEOUT_S = 5
 PREPARE_AFTER = 5
@@ -28,18 +28,20 @@ class Connections:
     def __init__(self, url: str, most: int, busy_s: float, behind_pooler: bool) -> None:
         self.url = url
         self._busy_s = busy_s
-        # A pooler such as PgBouncer may give each transaction another connection of its own,
-        # which does not know what was prepared.
-        self._prepare_after = None if behind_pooler else PREPARE_AFTER
+        self.behind_pooler: bool | None = behind_pooler or None
+        """Whether a pooler stands before the server; None until the first connection."""
         self._permits = threading.BoundedSemaphore(most)
         self._idle: list[Connection] = []
         self._is_closed = False
 
     @contextmanager
-    def borrow(self, first_statement: bytes = b"") -> Iterator[Connection]:
+    def borrow(
+        self, first_statement: bytes = b"", limit_s: float | None = None
+    ) -> Iterator[Connection]:
         """A connection that has carried out a first statement, such as the begin of a transaction.
 
-        A transaction that is still open when the block ends is rolled back.
+        Each later statement may take `limit_s` seconds; None: any time. A transaction that is
+        still open when the block ends is rolled back.
         """
         if not self._permits.acquire(timeout=self._busy_s):
             raise StoreBusy("All connections to the database are in use; try again.")
@@ -47,6 +49,7 @@ class Connections:
             cleanup.callback(self._permits.release)
             db = self._begun(first_statement)
             cleanup.callback(self._give_back, db)
+            db.limit_s = limit_s
             yield db
 
     def _begun(self, first_statement: bytes) -> Connection:
@@ -62,6 +65,10 @@ class Connections:
             try:
                 db.execute(first_statement)
                 return db
+            except NoAnswer:
+                # The others are connected to the same server, and would take as long each.
+                self._close_idle()
+                raise
             except psycopg.OperationalError:
                 # The server was restarted, or a firewall has cut the connection.
                 db.close()
@@ -77,11 +84,34 @@ class Connections:
         return db
 
     def _connect(self) -> Connection:
+        db = self._connected()
+        db.limit_s = self._busy_s
+        if self.behind_pooler is None:
+            self.behind_pooler = self._is_behind_pooler(db)
+        if not self.behind_pooler:
+            # In transaction mode, a pooler such as PgBouncer may give each transaction another
+            # connection of its own, which does not know what was prepared.
+            db.prepare_threshold = PREPARE_AFTER
+        return db
+
+    def _is_behind_pooler(self, db: Connection) -> bool:
+        """Whether the server has another process than it is said to have.
+
+        A pooler makes up the number that it tells a client.
+        """
+        try:
+            (row,) = db.execute(QUERIES["server_process"]).fetchall()
+        except psycopg.Error:
+            db.close()
+            raise
+        return bool(row.pid != db.info.backend_pid)
+
+    def _connected(self) -> Connection:
         try:
             return Connection.connect(
                 self.url,
                 autocommit=True,
-                prepare_threshold=self._prepare_after,
+                prepare_threshold=None,
                 connect_timeout=CONNECT_TIMEOUT_S,
                 application_name="memolith",
                 row_factory=namedtuple_row,
@@ -94,6 +124,7 @@ class Connections:
             ) from error
 
     def _give_back(self, db: Connection) -> None:
+        db.limit_s = self._busy_s
         # A connection that cannot even roll back is closed, and the server rolls back by itself.
         with suppress(psycopg.Error):
             if db.info.transaction_status != TransactionStatus.IDLE:
@@ -106,8 +137,13 @@ class Connections:
 
     def close(self) -> None:
         self._is_closed = True
-        while self._idle:
-            self._idle.pop().close()
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        # Other threads take from the list as well.
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
 
 @lru_cache(2000)

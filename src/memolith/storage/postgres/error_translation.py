@@ -24,6 +24,11 @@ class Meaning(NamedTuple):
 
 MEANINGS = (
     Meaning(
+        "NoAnswer|ConnectionTimeout",
+        errors.StoreGone,
+        "The database server did not answer in time; nothing was done. The next call tries again.",
+    ),
+    Meaning(
         "53[12]00",
         errors.DiskFull,
         "The disk of the database server is full; nothing was written.",
@@ -39,6 +44,12 @@ MEANINGS = (
         "The database is a read-only replica; write to the primary server.",
     ),
     Meaning("28P01|28000|42501|.*(password|authentication|role)", errors.StoreDenied),
+    Meaning(
+        "26000|42P05",
+        errors.Unavailable,
+        "A pooler stands before the database and mixes up prepared statements; set "
+        "`database_pooler`.",
+    ),
     Meaning(
         "42P01|42703|42883|XX001",
         errors.StoreCorrupt,

@@ -35,6 +35,19 @@ select set_config('role', 'memolith_run', true),
     set_config('memolith.all', %(all_tenants)s, true),
     set_config('memolith.tenant', %(tenant)s, true);
 
+-- name: replica_age
+-- How many seconds ago the newest transaction was committed that this replica has; 0 on a primary. Servers commit
+-- one every two seconds (see heartbeat), so that a replica which is up to date is never much older than that.
+select case
+    when pg_is_in_recovery()
+        then coalesce(extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()), 1e9)::float8
+    else 0.0::float8
+end as age_s;
+
+-- name: heartbeat
+-- A transaction that changes nothing. By the time of its commit, a replica knows how old it is.
+select pg_current_xact_id();
+
 -- name: commit
 -- End a transaction and keep what it did.
 commit;
@@ -56,6 +69,10 @@ select current_setting('server_version_num')::integer as server_number,
     ) as pgvector,
     to_regclass('migration') is not null as set_up,
     pg_is_in_recovery() as replica;
+
+-- name: server_process
+-- The process of the server that serves this connection.
+select pg_backend_pid() as pid;
 
 -- name: lock_migrations
 -- Let one process apply migrations at a time.

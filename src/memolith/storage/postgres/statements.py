@@ -1,12 +1,14 @@
 """Runs the statements of queries.sql on one PostgreSQL connection."""
 
 import itertools
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import psycopg
 from psycopg.rows import tuple_row
+from psycopg.waiting import Ready
 
 from memolith.storage.rows import Columns, Parameter, Parameters, Row
 from memolith.storage.sql_files import load_queries
@@ -19,10 +21,15 @@ ROWS_PER_PORTION = 2000
 """How many rows of a whole tenant are fetched at once."""
 
 _cursor_numbers = itertools.count()
+Answer = TypeVar("Answer")
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server has the statement and says nothing: it hangs, or the network swallows it all."""
 
 
 class Connection(psycopg.Connection[Row]):
-    """A connection whose rows are named tuples.
+    """A connection whose rows are named tuples, and on which no wait is without an end.
 
     It knows the streams of its transaction, which end with it: the server drops them then, and
     `end_streams` lets the driver know without asking the server.
@@ -31,6 +38,28 @@ class Connection(psycopg.Connection[Row]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.streams: list[psycopg.ServerCursor[Columns]] = []
+        self.limit_s: float | None = None
+        """How long to wait for an answer; None for work that may take any time."""
+        self.has_warned = False
+        """Whether the server has warned of something since this was last set to False."""
+        self.add_notice_handler(self._note_warning)
+
+    def _note_warning(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self.has_warned = True
+
+    def wait(self, gen: Generator[Any, Any, Answer], *arguments: Any, **options: Any) -> Answer:
+        """Wait for the server, within the limit. A connection that says nothing is closed.
+
+        The server has its own limit for statements; this one is for a server that keeps none.
+        """
+        if self.limit_s is None:
+            return super().wait(gen, *arguments, **options)
+        try:
+            return super().wait(_within(gen, self.limit_s), *arguments, **options)
+        except NoAnswer:
+            self.close()
+            raise
 
     def end_streams(self) -> None:
         """Close the streams of a transaction that has ended."""
@@ -72,6 +101,24 @@ class PostgresStatements(Statements):
     ) -> tuple[str, ...] | None:
         assert cursor.description is not None, "the statement has rows"
         return tuple(column.name for column in cursor.description)
+
+
+def _within(gen: Generator[Any, Any, Answer], limit_s: float) -> Generator[Any, Any, Answer]:
+    """The same steps of the driver, but for NoAnswer when the time is over.
+
+    The driver asks every tenth of a second whether to go on: it sends that nothing is ready.
+    """
+    deadline = time.monotonic() + limit_s
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if ready == Ready.NONE and time.monotonic() > deadline:
+                raise NoAnswer(f"no answer within {limit_s:g} s")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        answer: Answer = end.value
+        return answer
 
 
 def _prepare(is_adapted: bool) -> bool | None:

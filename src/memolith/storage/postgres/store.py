@@ -1,17 +1,25 @@
 """The PostgreSQL store: many servers on one database or on several."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
 
 from memolith.engine.progress import Progress
-from memolith.errors import InvalidInput, MemolithError, OutcomeUnknown, TenantMoving
+from memolith.engine.stale_reads import StaleReads, permitted_stale_reads
+from memolith.errors import (
+    InvalidInput,
+    MemolithError,
+    OutcomeUnknown,
+    TenantMoving,
+    Unavailable,
+)
 from memolith.storage.postgres import rate_limit
 from memolith.storage.postgres.connections import Connections, transaction_start
 from memolith.storage.postgres.reader import PostgresReader
+from memolith.storage.postgres.replicas import REPLICA_WAIT_S, Replicas
 from memolith.storage.postgres.schema import migrate
 from memolith.storage.postgres.statements import QUERIES, Connection, PostgresStatements
 from memolith.storage.postgres.tenant_homes import TenantHomes
@@ -19,6 +27,9 @@ from memolith.storage.postgres.tenant_move import TenantMove, purge_tenant
 from memolith.storage.postgres.writer import PostgresWriter
 from memolith.storage.tenant_facts import TenantFacts
 from memolith.storage.terms import TERMS_VERSION
+
+ANSWER_GRACE_S = 5.0
+"""How much longer than the limit for a statement to wait for a server that should have ended it."""
 
 LISTEN_TIMEOUT_S = 1.0
 """How often a listener looks whether it should stop."""
@@ -43,12 +54,20 @@ class PostgresStore:
         statement_s: float = 60.0,
         pooled: bool = False,
         leads: bool = False,
+        replicas: Sequence[str] = (),
+        max_stale_s: float = 60.0,
     ) -> None:
+        """Reads of callers who permit it are served by replicas, at most `max_stale_s` old."""
         self.url = url
         self._busy_s = busy_s
         self._statement_timeout = f"{int(statement_s * 1000)}ms"
+        self._answer_s = statement_s + ANSWER_GRACE_S
         self._leads = leads
         self._connections = Connections(url, connections, busy_s, pooled)
+        wait_s = min(busy_s, REPLICA_WAIT_S)
+        self._replicas = Replicas(
+            [Connections(other, connections, wait_s, pooled) for other in replicas], max_stale_s
+        )
         self._facts = TenantFacts()
         self._homes = TenantHomes(
             self._read_homes,
@@ -77,9 +96,35 @@ class PostgresStore:
 
     @contextmanager
     def reading(self, tenant: str | None) -> Iterator[PostgresReader]:
-        """Reads of one tenant that all see the same moment; None reads across tenants."""
-        with self._transaction(tenant, writes=False, wait_s=self._busy_s) as db:
+        """Reads of one tenant that all see the same moment; None reads across tenants.
+
+        Where the caller permits stale reads, a replica serves them, and the primary if none can.
+        """
+        stale = permitted_stale_reads() if self._replicas else None
+        with ExitStack() as stack:
+            if stale is None or self.home(tenant) is not None:
+                db = stack.enter_context(self._reading_now(tenant))
+            else:
+                db = self._begin_stale_reading(stack, tenant, stale)
             yield PostgresReader(PostgresStatements(db), tenant, self._facts)
+
+    def _reading_now(self, tenant: str | None) -> AbstractContextManager[Connection]:
+        return self._transaction(tenant, writes=False, wait_s=self._busy_s)
+
+    def _begin_stale_reading(
+        self, stack: ExitStack, tenant: str | None, stale: StaleReads
+    ) -> Connection:
+        start = self._start_of(tenant, writes=False, wait_s=self._busy_s)
+        db = self._replicas.enter(stack, start, self._answer_s, stale)
+        if db is not None:
+            return db
+        try:
+            return stack.enter_context(self._reading_now(tenant))
+        except Unavailable:
+            db = self._replicas.enter(stack, start, self._answer_s, stale, resting=True)
+            if db is None:
+                raise
+            return db
 
     @contextmanager
     def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[PostgresWriter]:
@@ -111,22 +156,38 @@ class PostgresStore:
     @contextmanager
     def _transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
         """A connection in a transaction, in the database that the tenant lives in."""
-        lock_timeout = f"{max(1, int(wait_s * 1000))}ms"
-        start = transaction_start(tenant, writes, self._statement_timeout, lock_timeout)
+        start = self._start_of(tenant, writes, wait_s)
         store = self.home(tenant) or self
-        with store.owning(start) as db:
+        with store.owning(start, self._answer_s) as db:
             yield db
+            db.has_warned = False
             try:
                 db.execute(QUERIES["commit"])
             except psycopg.OperationalError as error:
                 # The connection broke off, so nobody knows whether the commit was done.
                 if writes:
                     raise OutcomeUnknown from error
+            if writes and db.has_warned:
+                # It is done there, but somebody ended the wait for a replica: after a failover it
+                # may be gone.
+                raise OutcomeUnknown(
+                    "No second database server has confirmed the write; look for it, or repeat it "
+                    "with its key."
+                )
+
+    def _start_of(self, tenant: str | None, writes: bool, wait_s: float) -> bytes:
+        lock_timeout = f"{max(1, int(wait_s * 1000))}ms"
+        return transaction_start(tenant, writes, self._statement_timeout, lock_timeout)
 
     @contextmanager
-    def owning(self, first_statement: bytes = b"") -> Iterator[Connection]:
-        """A connection with the rights of the user who logged in."""
-        with self._connections.borrow(first_statement) as db:
+    def owning(
+        self, first_statement: bytes = b"", limit_s: float | None = None
+    ) -> Iterator[Connection]:
+        """A connection with the rights of the user who logged in.
+
+        Each statement may take `limit_s` seconds; None: any time.
+        """
+        with self._connections.borrow(first_statement, limit_s) as db:
             yield db
 
     # Maintenance
@@ -166,8 +227,19 @@ class PostgresStore:
         with self.writing(None) as rows:
             return rate_limit.take_calls(rows, key, minute, amount)
 
+    @property
+    def is_behind_pooler(self) -> bool:
+        """Whether transactions may use different connections, so that nobody can listen."""
+        return bool(self._connections.behind_pooler)
+
+    def beat(self) -> None:
+        """Commit a transaction that changes nothing, so that replicas know how old they are."""
+        with self.writing(None) as rows:
+            rows.statements.do("heartbeat")
+
     def close(self) -> None:
         self._connections.close()
+        self._replicas.close()
         self._homes.close()
 
     # Tenants in other databases

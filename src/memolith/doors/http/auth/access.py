@@ -20,9 +20,17 @@ from memolith.doors.http.auth.origins import check_host_and_origin
 from memolith.doors.http.auth.tokens import TokenIssuer
 from memolith.doors.http.error_headers import error_headers
 from memolith.doors.http.limits import CallLimit, RequestLimit, limited, too_large, unstalled
-from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY, SHARE_KEY
+from memolith.doors.request_keys import (
+    CALLER_KEY,
+    REQUEST_ID_KEY,
+    SCOPES_KEY,
+    SHARE_KEY,
+    STALE_READS_KEY,
+)
 from memolith.doors.shares import Share
+from memolith.doors.stale_answers import HEADER, age_headers, stale_reads_of_header
 from memolith.engine.client_keys import KEY_PREFIXES, digest, state_of
+from memolith.engine.stale_reads import StaleReads, permitting
 from memolith.engine.telemetry import RequestIds, current_request
 from memolith.errors import Denied, KeyPaused, MemolithError, Unauthenticated
 from memolith.ports.client_keys import ClientKey, ClientKeys
@@ -234,8 +242,13 @@ class Access:
         extra: HeaderList = [(b"x-request-id", request_id.encode())]
         max_bytes = self.max_bytes(scope["path"])
         with ExitStack() as while_served:
+            stale: StaleReads | None = None
             try:
-                await self.admit(scope, headers, extra)
+                stale = stale_reads_of_header(headers.get(HEADER, ""))
+                if stale is not None:
+                    scope[STALE_READS_KEY] = stale
+                with permitting(stale):
+                    await self.admit(scope, headers, extra)
                 # The HTTP parser lets only a number of up to 20 digits pass.
                 if int(headers.get("content-length", "0")) > max_bytes:
                     raise too_large(max_bytes)
@@ -254,7 +267,8 @@ class Access:
 
             async def send_with_extra(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    message = {**message, "headers": [*message.get("headers", ()), *extra]}
+                    added = [*extra, *age_headers(stale)]
+                    message = {**message, "headers": [*message.get("headers", ()), *added]}
                 await send(message)
 
             # A body in chunks announces no length, or one that nobody looks at.
