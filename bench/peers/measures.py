@@ -31,6 +31,7 @@ from bench.sentences import sentences
 HOSTILE = Path(__file__).with_name("hostile.toml")
 TOKENIZER, TOKENIZER_VERSION = "js-tiktoken", "1.0.21"
 TAG = "special"
+NOTE_SETS = ("assistant", "team")
 REASON_CHARACTERS = 300
 PIECE_S = 4.0
 """Texts are loaded in pieces of about so many seconds, after which the time is looked at."""
@@ -51,8 +52,9 @@ class Scale:
     factor: float = 1.0
 
 
-FULL = Scale(5, 200, (1_000, 10_000, 100_000), 60, 25, 3, 2, 150)
-SMOKE = Scale(2, 10, (50, 200), 5, 5, 1, 1, 10, 0.5)
+FULL = Scale(5, 200, (1_000, 10_000, 100_000), 60, 25, 3, 1, 150)
+THOROUGH = Scale(10, 500, (1_000, 10_000, 100_000), 100, 50, 5, 5, 10_000, 10.0)
+SMOKE = Scale(2, 10, (50, 200), 5, 5, 1, 1, 10)
 
 
 @dataclass
@@ -450,29 +452,29 @@ def attempt(
 
 
 def unanswered(bench: Bench) -> Figures:
-    """Questions that no note answers: how often does it say that there is nothing?"""
-    notes = load_set("team")
-    with bench.open() as session:
-        ids = {note.id: session.write(note.text) for note in notes.notes}
-        session.settle()
-        nothing, empty, right, asked = 0, 0, 0, 0
-        for question in notes.questions:
-            if bench.left_s() < 0:
-                break
-            hits = session.search(question.ask, 5)
-            if question.right is None:
-                nothing += 1
-                empty += not hits
-            else:
-                asked += 1
-                right += ids[question.right] in hits
-        session.end()
-    return {
-        "unanswerable": nothing,
-        "said_nothing": empty,
-        "answerable": asked,
-        "right_in_5": right,
-    }
+    """Questions that no note answers: how often does it say so, by no hit or by doubtful ones?"""
+    names = ("unanswerable", "no_hit", "none_sure", "answerable", "right_in_5", "right_sure")
+    counts = dict.fromkeys(names, 0)
+    for name in NOTE_SETS:
+        notes = load_set(name)
+        with bench.open(name) as session:
+            ids = {note.id: session.write(note.text) for note in notes.notes}
+            session.settle()
+            for question in notes.questions:
+                if bench.left_s() < 0:
+                    break
+                hits = session.search(question.ask, 5)
+                sure = session.search_sure(question.ask, 5)
+                if question.right is None:
+                    counts["unanswerable"] += 1
+                    counts["no_hit"] += not hits
+                    counts["none_sure"] += not sure
+                else:
+                    counts["answerable"] += 1
+                    counts["right_in_5"] += ids[question.right] in hits
+                    counts["right_sure"] += ids[question.right] in sure
+            session.end()
+    return counts
 
 
 def recall(bench: Bench) -> Figures:
@@ -502,8 +504,8 @@ MEASURES = {
     "offline": Measure(30, offline),
     "deleted": Measure(20, deleted),
     "hostile": Measure(30, hostile),
-    "unanswered": Measure(25, unanswered),
-    "recall": Measure(80, recall),
+    "unanswered": Measure(40, unanswered),
+    "recall": Measure(120, recall),
 }
 
 
