@@ -53,7 +53,8 @@ METHOD = """\
 ## How it is measured
 
 - **Start**: from starting the process to the answered list of tools, at a second start; for a library, until it can be
-  asked. Tokens are those of name, description and arguments of all tools, by o200k. Sizes are without byte code.
+  asked. Tokens are those of name, description and arguments of all tools, by o200k. Sizes are without byte code; those of
+  programs that download their model on first use are without it (MiniLM: 91 MB), memolith's contains its own.
 - **Writes** are acknowledged ones, one after the other. *Loaded* is the quickest way that a program offers for many texts,
   until they can be searched.
 - **Search**: made-up sentences, every question asked once; one text in a hundred has the tag of the filtered search.
