@@ -368,14 +368,24 @@ def offline(bench: Bench) -> Figures:
     return figures
 
 
+def delete_data(data: Path) -> None:
+    """Delete all that a peer has written; the model that it would have downloaded stays."""
+    for entry in [*data.iterdir(), *(data / "home").iterdir()]:
+        if entry.name in ("home", ".cache"):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
 def deleted(bench: Bench) -> Figures:
     """The data folder is deleted while the peer runs: does it acknowledge what it then loses?"""
     data = bench.data("data")
     figures: Figures = {}
     with bench.open() as session:
         session.write("Written before the folder went.")
-        shutil.rmtree(data, ignore_errors=True)
-        data.mkdir(exist_ok=True)
+        delete_data(data)
         try:
             id = session.write("Written after the folder went.")
             figures["write"] = "acknowledged"
