@@ -32,6 +32,8 @@ HOSTILE = Path(__file__).with_name("hostile.toml")
 TOKENIZER, TOKENIZER_VERSION = "js-tiktoken", "1.0.21"
 TAG = "special"
 PIECE = 10
+KILL_AFTER, KILL_LATE_S = 20, 8.0
+"""A writer is killed soon after so many writes, or after so many seconds if it is slow."""
 NOTE_SETS = ("assistant", "team")
 REASON_CHARACTERS = 300
 PIECE_S = 4.0
@@ -310,14 +312,17 @@ def kill(bench: Bench) -> Figures:
     acknowledged: set[str] = set()
     for number in range(bench.scale.kills):
         with bench.open() as session:
-            timer = threading.Timer(0.4 + 0.3 * number, session.program.process.kill)
-            acknowledged.add(session.write(f"The first note of round {number}."))
-            timer.start()
+            soon = threading.Timer(0.1 + 0.1 * number, session.program.process.kill)
+            late = threading.Timer(KILL_LATE_S, session.program.process.kill)
+            late.start()
             with suppress(ProgramError):
                 for index in range(100_000):
                     text = f"Round {number} has the note {index}."
                     acknowledged.add(session.write(text))
-            timer.cancel()
+                    if index == KILL_AFTER:
+                        soon.start()
+            soon.cancel()
+            late.cancel()
     with bench.open() as session:
         found = session.stored()
         session.write("It still takes a note afterwards.")
