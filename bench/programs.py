@@ -19,7 +19,7 @@ import psutil
 
 Message = dict[str, Any]
 PROTOCOL = "2025-06-18"
-END_S = 10.0
+END_S = 5.0
 TAIL_BYTES = 2000
 
 

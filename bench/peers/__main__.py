@@ -11,7 +11,7 @@ import sys
 import time
 
 from bench.peers.environments import CACHE, CannotInstall
-from bench.peers.measures import FULL, MEASURES, SMOKE, run_measure
+from bench.peers.measures import FULL, MEASURES, SMOKE, THOROUGH, run_measure
 from bench.peers.page import write_page
 from bench.peers.registry import PEERS
 from bench.peers.results import FOLDER, Results, machine, stamp
@@ -29,6 +29,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument(
         "--smoke", action="store_true", help="tiny sizes, to try an adapter; results are not kept"
+    )
+    parser.add_argument(
+        "--thorough", action="store_true", help="ten times the budgets and all questions: hours"
     )
     parser.add_argument("--minutes", type=float, default=58, help="start nothing after that")
     return parser.parse_args()
@@ -58,7 +61,7 @@ def main() -> int:
 
 def measure_all(options: argparse.Namespace, names: list[str]) -> None:
     """Measure by measure, so that all peers meet the same machine for each."""
-    scale = SMOKE if options.smoke else FULL
+    scale = SMOKE if options.smoke else THOROUGH if options.thorough else FULL
     folder = SMOKE_FOLDER if options.smoke else FOLDER
     began = time.monotonic()
     for measure in options.measures:

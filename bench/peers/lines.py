@@ -106,19 +106,37 @@ LINES = (
     Line("8 writers: kept of what was acknowledged", share("writers8", "found", "acknowledged"), False, 2),
     Line("kill -9: kept of what was acknowledged", share("kill", "found", "acknowledged"), False, 2),
     Line("seconds until another process sees a write", at("seen", "delay_s"), digits=2),
-    Line("nothing found where nothing answers", share("unanswered", "said_nothing", "unanswerable"), False, 2),
+    Line("no hit where nothing answers", share("unanswered", "no_hit", "unanswerable"), False, 2),
+    Line("no hit that it is sure of where nothing answers", share("unanswered", "none_sure", "unanswerable"), False, 2),
     Line("right note among 5", share("unanswered", "right_in_5", "answerable"), False, 2),
+    Line("right note among those of 5 that it is sure of", share("unanswered", "right_sure", "answerable"), False, 2),
 )  # fmt: skip
 
 
-def recall_lines(known: Known) -> list[Line]:
-    """A line for each set, level and depth that somebody has a figure for."""
-    names: dict[tuple[str, str], None] = {}
+def questions_asked(known: Known) -> dict[str, int]:
+    """The sets of the recall, with the most questions that a peer was asked in its time."""
+    asked: dict[str, int] = {}
     for results in known.values():
         for name, figures in (figures_of(results, "recall") or {}).items():
-            names |= {(name, key): None for key in figures if "@" in key}
-    return [
-        Line(f"{name}, {key}", at("recall", name, key), less_is_better=False, digits=3)
-        for name, key in sorted(names)
-        if not key.endswith("@1")
-    ]
+            asked[name] = max(asked.get(name, 0), figures["questions"])
+    return dict(sorted(asked.items()))
+
+
+def recall_lines(known: Known) -> list[Line]:
+    """A line for each set, level and depth."""
+    lines = []
+    for name, most in questions_asked(known).items():
+        levels = ("session",) if name.endswith(" session") else ("turn", "session")
+        lines += [
+            Line(f"{name}, {level}@{k}", recall_at(name, f"{level}@{k}", most), False, 3)
+            for level in levels
+            for k in (5, 10)
+            if level == "turn" or name.startswith("locomo")
+        ]
+    return lines
+
+
+def recall_at(name: str, key: str, questions: int) -> Callable[[Figures], float | None]:
+    """A figure of the recall; whoever was not asked all the questions has none."""
+    find, count = at("recall", name, key), at("recall", name, "questions")
+    return lambda known: find(known) if count(known) == questions else None

@@ -31,6 +31,10 @@ from bench.sentences import sentences
 HOSTILE = Path(__file__).with_name("hostile.toml")
 TOKENIZER, TOKENIZER_VERSION = "js-tiktoken", "1.0.21"
 TAG = "special"
+PIECE = 10
+KILL_AFTER, KILL_LATE_S = 20, 8.0
+"""A writer is killed soon after so many writes, or after so many seconds if it is slow."""
+NOTE_SETS = ("assistant", "team")
 REASON_CHARACTERS = 300
 PIECE_S = 4.0
 """Texts are loaded in pieces of about so many seconds, after which the time is looked at."""
@@ -51,8 +55,9 @@ class Scale:
     factor: float = 1.0
 
 
-FULL = Scale(5, 200, (1_000, 10_000, 100_000), 60, 25, 3, 2, 150)
-SMOKE = Scale(2, 10, (50, 200), 5, 5, 1, 1, 10, 0.5)
+FULL = Scale(5, 200, (1_000, 10_000, 100_000), 60, 25, 3, 1, 150)
+THOROUGH = Scale(10, 500, (1_000, 10_000, 100_000), 100, 50, 5, 5, 10_000, 10.0)
+SMOKE = Scale(2, 10, (50, 200), 5, 5, 1, 1, 10)
 
 
 @dataclass
@@ -254,7 +259,7 @@ def writers(count: int) -> Callable[[Bench], Figures]:
         bench.open().end()
         outcomes: list[tuple[list[str], list[str]]] = [([], []) for _ in range(count)]
         sessions: list[Session] = []
-        figures: Figures = {"processes": count, "asked": count * bench.scale.each_writer}
+        figures: Figures = {"processes": count}
         try:
             for _ in range(count):
                 sessions.append(bench.open())
@@ -276,6 +281,8 @@ def writers(count: int) -> Callable[[Bench], Figures]:
             found = reader.stored()
         return {
             **figures,
+            # A slow one does not get through all its writes in time.
+            "asked": len(acknowledged) + len(refusals),
             "acknowledged": len(acknowledged),
             "found": len(acknowledged & found),
             "refused": len(refusals),
@@ -305,14 +312,17 @@ def kill(bench: Bench) -> Figures:
     acknowledged: set[str] = set()
     for number in range(bench.scale.kills):
         with bench.open() as session:
-            timer = threading.Timer(0.4 + 0.3 * number, session.program.process.kill)
-            acknowledged.add(session.write(f"The first note of round {number}."))
-            timer.start()
+            soon = threading.Timer(0.1 + 0.1 * number, session.program.process.kill)
+            late = threading.Timer(KILL_LATE_S, session.program.process.kill)
+            late.start()
             with suppress(ProgramError):
                 for index in range(100_000):
                     text = f"Round {number} has the note {index}."
                     acknowledged.add(session.write(text))
-            timer.cancel()
+                    if index == KILL_AFTER:
+                        soon.start()
+            soon.cancel()
+            late.cancel()
     with bench.open() as session:
         found = session.stored()
         session.write("It still takes a note afterwards.")
@@ -363,14 +373,24 @@ def offline(bench: Bench) -> Figures:
     return figures
 
 
+def delete_data(data: Path) -> None:
+    """Delete all that a peer has written; the model that it would have downloaded stays."""
+    for entry in [*data.iterdir(), *(data / "home").iterdir()]:
+        if entry.name in ("home", ".cache"):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
 def deleted(bench: Bench) -> Figures:
     """The data folder is deleted while the peer runs: does it acknowledge what it then loses?"""
     data = bench.data("data")
     figures: Figures = {}
     with bench.open() as session:
         session.write("Written before the folder went.")
-        shutil.rmtree(data, ignore_errors=True)
-        data.mkdir(exist_ok=True)
+        delete_data(data)
         try:
             id = session.write("Written after the folder went.")
             figures["write"] = "acknowledged"
@@ -449,30 +469,41 @@ def attempt(
     return session
 
 
+def store_all(bench: Bench, session: Session, texts: Sequence[str]) -> list[str]:
+    """The ids of the texts, all of which have to be stored in time."""
+    ids: list[str] = []
+    while len(ids) < len(texts):
+        if bench.left_s() < 0:
+            raise ProgramError(f"stored {len(ids)} of {len(texts)} texts in its time")
+        ids += session.write_many(texts[len(ids) : len(ids) + PIECE])
+    return ids
+
+
 def unanswered(bench: Bench) -> Figures:
-    """Questions that no note answers: how often does it say that there is nothing?"""
-    notes = load_set("team")
-    with bench.open() as session:
-        ids = {note.id: session.write(note.text) for note in notes.notes}
-        session.settle()
-        nothing, empty, right, asked = 0, 0, 0, 0
-        for question in notes.questions:
-            if bench.left_s() < 0:
-                break
-            hits = session.search(question.ask, 5)
-            if question.right is None:
-                nothing += 1
-                empty += not hits
-            else:
-                asked += 1
-                right += ids[question.right] in hits
-        session.end()
-    return {
-        "unanswerable": nothing,
-        "said_nothing": empty,
-        "answerable": asked,
-        "right_in_5": right,
-    }
+    """Questions that no note answers: how often does it say so, by no hit or by doubtful ones?"""
+    names = ("unanswerable", "no_hit", "none_sure", "answerable", "right_in_5", "right_sure")
+    counts = dict.fromkeys(names, 0)
+    for name in NOTE_SETS:
+        notes = load_set(name)
+        with bench.open(name) as session:
+            made = store_all(bench, session, [note.text for note in notes.notes])
+            ids = {note.id: id for note, id in zip(notes.notes, made, strict=True)}
+            session.settle()
+            for question in notes.questions:
+                if bench.left_s() < 0:
+                    break
+                hits = session.search(question.ask, 5)
+                sure = session.search_sure(question.ask, 5)
+                if question.right is None:
+                    counts["unanswerable"] += 1
+                    counts["no_hit"] += not hits
+                    counts["none_sure"] += not sure
+                else:
+                    counts["answerable"] += 1
+                    counts["right_in_5"] += ids[question.right] in hits
+                    counts["right_sure"] += ids[question.right] in sure
+            session.end()
+    return counts
 
 
 def recall(bench: Bench) -> Figures:
@@ -502,8 +533,8 @@ MEASURES = {
     "offline": Measure(30, offline),
     "deleted": Measure(20, deleted),
     "hostile": Measure(30, hostile),
-    "unanswered": Measure(25, unanswered),
-    "recall": Measure(80, recall),
+    "unanswered": Measure(40, unanswered),
+    "recall": Measure(120, recall),
 }
 
 

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from bench.peers.charts import Bar, bar_chart
 from bench.peers.environments import ROOT
-from bench.peers.lines import LINES, OWN, Known, Line, figures_of, recall_lines
+from bench.peers.lines import (
+    LINES,
+    OWN,
+    Known,
+    Line,
+    figures_of,
+    questions_asked,
+    recall_lines,
+)
 from bench.peers.registry import NOT_RUN, PEERS
 from bench.peers.results import FOLDER, Figures
 
@@ -45,13 +53,16 @@ METHOD = """\
 ## How it is measured
 
 - **Start**: from starting the process to the answered list of tools, at a second start; for a library, until it can be
-  asked. Tokens are those of name, description and arguments of all tools, by o200k. Sizes are without byte code.
+  asked. Tokens are those of name, description and arguments of all tools, by o200k. Sizes are without byte code; those of
+  programs that download their model on first use are without it (MiniLM: 91 MB), memolith's contains its own.
 - **Writes** are acknowledged ones, one after the other. *Loaded* is the quickest way that a program offers for many texts,
   until they can be searched.
 - **Search**: made-up sentences, every question asked once; one text in a hundred has the tag of the filtered search.
 - **What is kept**: processes write to one store at the same time; a new process then lists what is there. What was refused
   is not lost, so both shares are given. For kill -9 the process ends while it writes.
-- **Questions without an answer** are asked about the notes in `bench/notes/team.toml`, which no model was trained on.
+- **Questions without an answer** are asked about the notes in `bench/notes/team.toml` and `assistant.toml`, which nothing
+  was trained on or fitted to. memolith calls hits `strong`, `likely` or `weak`; it is sure of those that are not weak.
+  Programs that say nothing of the kind are taken at their word for every hit.
 - **Recall** is the share of the evidence among the first hits. No language model reads or judges: reader and judge alone
   move scores by five to ten points, and nobody can repeat them exactly. Of LoCoMo, the development conversations are used.
   The sets that memolith's model was trained on (`training/sources.toml`) are left out. The weights of memolith's score were
@@ -82,9 +93,18 @@ def page_text(known: Known) -> str:
         ]
         for title, lines in {**GROUPS, "Recall on public sets": recall_lines(known)}.items():
             parts += [f"## {title}\n", table(known, lines)] if table(known, lines) else []
-        parts += [behaviour(known), not_first(known)]
+        parts += [questions_text(known), behaviour(known), not_first(known)]
     parts += [METHOD, failures(known), others()]
     return "\n".join(part for part in parts if part)
+
+
+def questions_text(known: Known) -> str:
+    """How many questions the recall is about."""
+    asked = questions_asked(known)
+    if not asked:
+        return ""
+    counts = ", ".join(f"{name} {count}" for name, count in asked.items())
+    return f"Questions asked: {counts}. Who did not get through them in time has no figure.\n"
 
 
 def conditions(known: Known) -> str:

@@ -57,6 +57,10 @@ class Session(ABC):
     def search(self, query: str, limit: int = 10, tag: str = "") -> list[str]:
         """The ids of the hits, the best first."""
 
+    def search_sure(self, query: str, limit: int = 10) -> list[str]:
+        """The hits that the peer itself does not call doubtful; all where it says nothing of it."""
+        return self.search(query, limit)
+
     @abstractmethod
     def stored(self) -> set[str]:
         """The ids of everything that is stored."""

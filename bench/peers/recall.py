@@ -19,6 +19,10 @@ DEPTH = 30
 """Hits that are asked for where sessions are told by their turns."""
 KS = (1, 5, 10)
 
+LOCOMO = (("turn", 4), ("session", 1))
+PARAGRAPHS = (("turn", 2),)
+"""The units of a set, each with its weight when the time is shared out."""
+
 Document = dict[str, Any]
 
 
@@ -36,14 +40,13 @@ def recall_figures(
     figures: Figures = {}
     paths = sorted(folder.glob("locomo*.json")) + sorted(folder.glob("xquad_*.json"))
     jobs = [
-        (path, unit)
+        (path, unit, weight)
         for path in paths
-        for unit in (("turn", "session") if path.stem.startswith("locomo") else ("turn",))
+        for unit, weight in (LOCOMO if path.stem.startswith("locomo") else PARAGRAPHS)
     ]
-    for number, (path, unit) in enumerate(jobs):
+    for number, (path, unit, weight) in enumerate(jobs):
         data = json.loads(path.read_text(encoding="utf-8"))
-        share_s = left_s() / (len(jobs) - number)
-        end = left_s() - share_s
+        end = left_s() * (1 - weight / sum(later for _, _, later in jobs[number:]))
         name = f"{path.stem} {unit if path.stem.startswith('locomo') else 'paragraph'}"
         scores: list[Figures] = []
         for index, conversation in enumerate(data["conversations"][:conversations]):

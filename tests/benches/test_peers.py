@@ -8,7 +8,15 @@ import pytest
 from bench.peers.charts import Bar, bar_chart
 from bench.peers.environments import size_of
 from bench.peers.lines import LINES, Line, at
-from bench.peers.measures import FULL, MEASURES, Bench, run_measure, spread, without_paths
+from bench.peers.measures import (
+    FULL,
+    MEASURES,
+    Bench,
+    delete_data,
+    run_measure,
+    spread,
+    without_paths,
+)
 from bench.peers.page import GROUPS, load_results, page_files, page_text
 from bench.peers.recall import score
 from bench.peers.registry import PEERS
@@ -104,6 +112,15 @@ def test_a_measure_that_fails_gives_its_reason(monkeypatch: pytest.MonkeyPatch) 
 def test_folders_of_the_machine_are_not_kept() -> None:
     told = {"failed": "no file /root/.pyenv/versions/3.11/lib/x.py"}
     assert without_paths(told, Path("/somewhere")) == {"failed": "no file …"}
+
+
+def test_deleting_the_data_leaves_the_model(tmp_path: Path) -> None:
+    for name in ("store/a.db", "home/.cache/model.onnx", "home/.notes/b.md", "memory.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    delete_data(tmp_path)
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == [tmp_path / "home/.cache/model.onnx"]
 
 
 def test_recall_counts_turns_and_their_sessions() -> None:

@@ -52,6 +52,10 @@ class MemolithSession(McpSession):
         found = self.call("recall", query=query, limit=limit, **tags)
         return list(dict.fromkeys(hit["id"] for hit in found["hits"]))
 
+    def search_sure(self, query: str, limit: int = 10) -> list[str]:
+        found = self.call("recall", query=query, limit=limit)
+        return list(dict.fromkeys(hit["id"] for hit in found["hits"] if hit["strength"] != "weak"))
+
     def stored(self) -> set[str]:
         found: set[str] = set()
         while True:
