@@ -22,6 +22,7 @@ from memolith.domain.queries import Condition, Filter
 from memolith.engine.note_text import NoteLink, links_of, written_tags
 from memolith.engine.reading import Reading
 from memolith.engine.relation_labels import RELATED, word_of
+from memolith.engine.work_ahead import WorkAhead
 from memolith.engine.writing import Writing
 from memolith.errors import AlreadyExists, Conflict, InvalidInput, NotFound, VersionConflict
 from memolith.ports.store import Store
@@ -96,6 +97,7 @@ class Notes:
     store: Store
     writing: Writing
     reading: Reading
+    ahead: WorkAhead
 
     def all(self, caller: Caller, project: str | None = None) -> list[Item]:
         """Every note that the caller sees, by its path."""
@@ -175,7 +177,7 @@ class Notes:
         self, caller: Caller, note: Note, text: str, metadata: Attributes | None = None
     ) -> SavedNote:
         """Give a note another text, and new values of some fields."""
-        with self.store.writing(caller.tenant):
+        with self.ahead.on(caller.tenant, [text]), self.store.writing(caller.tenant):
             resolved = self._resolve(caller, note.item, text)
             patch = Patch(
                 blocks=(Block(text),),

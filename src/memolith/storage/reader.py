@@ -29,7 +29,7 @@ from memolith.ports.usage import (
     ReadPage,
     ReadsWanted,
 )
-from memolith.ports.vector_rows import EmbeddingInput
+from memolith.ports.vector_rows import EmbeddingInput, VectorPlace
 from memolith.storage.filters import FilterPieces, FilterSql, filter_sql, sort_keys
 from memolith.storage.index_check import ExpectedIndex, Mark
 from memolith.storage.paging import page_window
@@ -63,7 +63,7 @@ from memolith.storage.rows import (
 from memolith.storage.sql_files import FILTERS_MARK
 from memolith.storage.statements import Statements
 from memolith.storage.tenant_facts import Fact, TenantFacts
-from memolith.storage.terms import TERMS_VERSION, own, sketch
+from memolith.storage.terms import TERMS_VERSION, own, sketch, work_ahead
 from memolith.storage.text_scope import (
     most_items_worth_narrowing,
     scope_groups,
@@ -176,6 +176,10 @@ class StoreReader(ABC):
         if tenant not in self._heads:
             self._heads[tenant] = self.statements.read_first("head", HEAD, tenant=tenant)
         return self._heads[tenant]
+
+    def work_ahead(self, tenant: str, texts: Iterable[str]) -> None:
+        head = self.head(tenant)
+        work_ahead(head.number if head else None, texts)
 
     def last_seq(self, tenant: str) -> int:
         head = self.head(tenant)
@@ -737,6 +741,16 @@ class StoreReader(ABC):
     def models(self) -> dict[str, int]:
         return {row.model: row.vectors for row in self.statements.rows("count_vectors_by_model")}
 
+    def items_without_vectors(self, tenant: str, model: str, after: str, limit: int) -> list[str]:
+        found = self.statements.rows(
+            "items_without_vectors", tenant=tenant, model=model, after=after, limit=limit
+        )
+        return [row.id for row in found]
+
+    def vectors_of_other_models(self, model: str, limit: int) -> list[VectorPlace]:
+        found = self.statements.rows("vectors_of_other_models", model=model, limit=limit)
+        return [VectorPlace(row.tenant, PassageRef(row.passage)) for row in found]
+
     # Outbox
 
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
@@ -774,6 +788,10 @@ class StoreReader(ABC):
 
     def answers(self, tenant: str) -> list[KeptAnswer]:
         return list(self.statements.read("answers", ANSWER, tenant=tenant))
+
+    def has_answers(self, before: str) -> bool:
+        row = self.statements.row("count_old_answers", before=before, limit=1)
+        return row is not None and row.answers > 0
 
     def client_keys(self) -> list[ClientKey]:
         return list(self.statements.read("client_keys", CLIENT_KEY))
@@ -818,6 +836,9 @@ class StoreReader(ABC):
 
     def client_calls(self, tenant: str) -> list[ClientCalls]:
         return list(self.statements.read("client_calls", CLIENT_CALLS, tenant=tenant))
+
+    def tenants_with_old_usage(self, before: str) -> list[str]:
+        return [row.tenant for row in self.statements.rows("tenants_with_old_usage", before=before)]
 
     # Filters and facts
 

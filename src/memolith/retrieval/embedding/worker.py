@@ -229,6 +229,8 @@ class EmbedWorker(NamedTuple):
         """
         model = self.embedder.id
         done = []
+        # Before the write: nobody should wait for a lock meanwhile.
+        digests = {text: _digest(text) for job in jobs for text in due[job].values()}
         with self.store.writing(tenant) as rows:
             for job in jobs:
                 present = rows.unembedded(tenant, job.stream, model)
@@ -237,7 +239,7 @@ class EmbedWorker(NamedTuple):
                     # A text that has changed meanwhile has a job of its own, whose vector must not
                     # be overwritten.
                     if text in vectors and texts.get(ref) == text:
-                        rows.put_vector(ref, model, _digest(text), vectors[text])
+                        rows.put_vector(ref, model, digests[text], vectors[text])
                 if all(text in vectors for text in due[job].values()):
                     rows.finish_job(job)
                     done.append(job.stream)
