@@ -19,7 +19,14 @@ from memolith.errors import InvalidInput, SchemaTooNew
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.event_log import NO_LIMIT, StreamPage, StreamsWanted
-from memolith.ports.items import ConceptCount, FolderCount, OpenPair, TextSize
+from memolith.ports.items import (
+    ConceptCount,
+    DuplicateMark,
+    FolderCount,
+    OpenPair,
+    SupersededMark,
+    TextSize,
+)
 from memolith.ports.links import NodeItem, Step
 from memolith.ports.text_index import Candidate, Statistics
 from memolith.ports.usage import (
@@ -37,6 +44,7 @@ from memolith.storage.rows import (
     ANSWER,
     CLIENT_CALLS,
     CLIENT_KEY,
+    DUPLICATE_MARK,
     EVENT,
     EVENT_HEAD,
     HEAD,
@@ -52,6 +60,7 @@ from memolith.storage.rows import (
     PASSAGE_WITH_ITEM,
     STEP,
     STORED_PASSAGE,
+    SUPERSEDED_MARK,
     TITLED_READ,
     Head,
     Parameter,
@@ -391,6 +400,12 @@ class StoreReader(ABC):
             )
             for row in self.filtered("folders", caller, chosen)
         ]
+
+    def all_superseded(self, tenant: str) -> list[SupersededMark]:
+        return list(self.statements.read("all_superseded", SUPERSEDED_MARK, tenant=tenant))
+
+    def all_duplicates(self, tenant: str) -> list[DuplicateMark]:
+        return list(self.statements.read("all_duplicates", DUPLICATE_MARK, tenant=tenant))
 
     def superseded(self, tenant: str, ids: Collection[str]) -> dict[str, Superseded]:
         found = self.statements.rows(

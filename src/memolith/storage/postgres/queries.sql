@@ -85,6 +85,10 @@ values (%(number)s, %(name)s, %(oldest)s, %(checksum)s);
 vacuum (index_cleanup on, truncate off)
     event, item, tag, passage, posting, term, sketch, link, embedding, outbox, access;
 
+-- name: analyze
+-- Let the planner know what the tables hold now.
+analyze;
+
 -- name: database_size
 -- The size of the database in bytes.
 select pg_database_size(current_database()) as bytes;
@@ -809,6 +813,20 @@ where m.tenant = %(tenant)s
     and s.project is not distinct from i.project
 order by m.at desc, m.item
 limit 100;
+
+-- name: all_superseded
+-- Every mark of a replaced item.
+select item, successor, at, similarity, reason
+from superseded
+where tenant = %(tenant)s
+order by item, successor;
+
+-- name: all_duplicates
+-- Every mark of an item that says the same as another.
+select item, original, similarity
+from duplicate
+where tenant = %(tenant)s
+order by item, original;
 
 -- name: put_superseded
 -- Mark an item as replaced by a newer one.

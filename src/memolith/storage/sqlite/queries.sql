@@ -773,6 +773,20 @@ where m.tenant = :tenant
 order by m.at desc, m.item
 limit 100;
 
+-- name: all_superseded
+-- Every mark of a replaced item.
+select item, successor, at, similarity, reason
+from superseded
+where tenant = :tenant
+order by item, successor;
+
+-- name: all_duplicates
+-- Every mark of an item that says the same as another.
+select item, original, similarity
+from duplicate
+where tenant = :tenant
+order by item, original;
+
 -- name: put_superseded
 -- Mark an item as replaced by a newer one.
 insert into superseded (tenant, item, successor, at, similarity, reason)

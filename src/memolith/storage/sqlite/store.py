@@ -30,7 +30,7 @@ SHRED_PAUSE_S = 0.01
 """How long it waits for readers before the next attempt."""
 
 FIRST_PAGE = 1
-PAGES_PER_STEP = 250
+PAGES_PER_STEP = 100
 """How many pages are blanked or moved before others have their turn."""
 
 AUTO_VACUUM_INCREMENTAL = 2
