@@ -12,7 +12,7 @@ NOT_BENCHES = {
     "floods",
     "material",
     "note_sets",
-    "programs",
+    "many_programs",
     "quick",
     "sentences",
     "soak",

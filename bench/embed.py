@@ -12,7 +12,7 @@ from memolith.retrieval.embedding.minilm import MiniLM
 
 BULK = 600
 ROUNDS = 3
-BAR = 1.5
+BAR = 2.5
 
 
 def rate(model: MiniLM, texts: list[str], at_once: int) -> float:

@@ -389,7 +389,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--only", choices=("sqlite", "postgres"))
     parser.add_argument("--no-large", action="store_true")
+    parser.add_argument(
+        "--million",
+        action="store_true",
+        help="one tenant of 1,000 to 1,000,000 passages instead: the curve of bench.curve",
+    )
     options = parser.parse_args()
+    if options.million:
+        # It imports this module.
+        from bench import curve
+
+        only = ["--only", options.only] if options.only else []
+        curve.main(["--most", "1000000", *only])
+        return
     split = shares(options.size, options.tenants)
     print(
         f"{options.size:,} passages of {options.tenants} tenants with {len(split['tenant-1']):,} to "

@@ -76,7 +76,7 @@ class Stage:
         for source in sorted(DOCS.rglob("*")):
             if source.suffix == ".md":
                 self.add_page(source)
-            elif source.suffix in (".png", ".css", ".js"):
+            elif source.suffix in (".png", ".svg", ".css", ".js"):
                 self.add_file(source)
         for name in PROJECT_PAGES:
             self.add_page(ROOT / name)

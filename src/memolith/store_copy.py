@@ -4,7 +4,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
+from memolith.engine.placement import TenantPlace
 from memolith.engine.progress import Progress
 from memolith.engine.tenant_copy import carry_rest, follow, unequal
 from memolith.engine.verification import differences
@@ -34,6 +36,76 @@ def tenants(store: "SqliteStore | PostgresStore") -> Iterator[TenantCount]:
     for tenant in names:
         with store.reading(tenant) as rows:
             yield TenantCount(tenant, rows.last_seq(tenant), tenant in homes)
+
+
+DATABASE_RECORD = "database/"
+"""The first database remembers the addresses of others under such names."""
+
+THIS_FOLDER = "this folder"
+
+
+def add_database(store: "SqliteStore | PostgresStore", url: str) -> str:
+    """Prepare another database for tenants and remember it; returns how it is called here."""
+    leader = _sharded(store)
+    name = database_name(url)
+    # Opening it makes its tables.
+    leader.store_at(url)
+    with leader.writing(None) as rows:
+        rows.put_record("", DATABASE_RECORD + name, url)
+    return name
+
+
+def database_urls(store: "SqliteStore | PostgresStore") -> dict[str, str]:
+    """The addresses of all databases by their names, this one first."""
+    if isinstance(store, SqliteStore):
+        return {}
+    urls = {database_name(store.url): store.url}
+    with store.reading(None) as rows:
+        records = rows.records("", DATABASE_RECORD)
+    for url in (*records.values(), *store.homes().values()):
+        urls.setdefault(database_name(url), url)
+    return urls
+
+
+def database_name(url: str) -> str:
+    """Where a database is, without the secrets of its address."""
+    parts = urlsplit(url)
+    return f"{parts.hostname or 'local'}:{parts.port or 5432}/{parts.path.strip('/')}"
+
+
+def placement(store: "SqliteStore | PostgresStore") -> list[TenantPlace]:
+    """Where each tenant lives, and its share of the bytes there, by its passages."""
+    if isinstance(store, SqliteStore):
+        names = [count.tenant for count in tenants(store)]
+        return _places(store, THIS_FOLDER, names)
+    homes = store.homes()
+    places = []
+    for name, url in database_urls(store).items():
+        if url == store.url:
+            with store.reading(None) as rows:
+                names = [tenant for tenant in rows.tenants() if tenant not in homes]
+            places += _places(store, name, names)
+        else:
+            names = sorted(tenant for tenant, home in homes.items() if home == url)
+            places += _places(store.store_at(url), name, names)
+    return places
+
+
+def _places(
+    store: "SqliteStore | PostgresStore", database: str, names: list[str]
+) -> list[TenantPlace]:
+    """What tenants take of a database."""
+    heads = {}
+    with store.reading(None) as rows:
+        for name in names:
+            heads[name] = rows.head(name)
+    passages = sum(head.passages for head in heads.values() if head)
+    size = sum(store.sizes().values())
+    return [
+        TenantPlace(name, database, head.seq, round(size * head.passages / max(1, passages)))
+        for name, head in heads.items()
+        if head
+    ]
 
 
 def copy_everything(

@@ -664,7 +664,9 @@ class StoreContract:
             for key, at in (("a", "2020"), ("b", "2022")):
                 rows.put_answer("local", KeptAnswer("ann", key, "r", "{}", False, at))
         with store.writing(None) as rows:
+            assert rows.has_answers("2021")
             rows.delete_answers("2021")
+            assert not rows.has_answers("2021")
         with store.reading("local") as rows:
             assert [answer.key for answer in rows.answers("local")] == ["b"]
 
@@ -1210,7 +1212,9 @@ class StoreContract:
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1, "old": 1}
         with store.writing(None) as rows:
-            rows.drop_vectors_of_other_models(MODEL)
+            places = rows.vectors_of_other_models(MODEL, 10)
+            assert [place.tenant for place in places] == ["local"]
+            rows.drop_vectors_of_other_models(MODEL, places)
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1}
 
@@ -1224,8 +1228,11 @@ class StoreContract:
         for job in lease(store, 0):
             with store.writing(job.tenant) as rows:
                 rows.finish_job(job)
-        with store.writing(None) as rows:
-            rows.queue_missing_vectors(MODEL, moment(1))
+        for tenant in ("local", "globex"):
+            with store.writing(tenant) as rows:
+                assert rows.items_without_vectors(tenant, MODEL, "", 10) == ["b"]
+                assert rows.items_without_vectors(tenant, MODEL, "b", 10) == []
+                rows.queue_missing_vectors(["b"], moment(1))
         assert sorted((job.tenant, job.stream) for job in lease(store, 2)) == [
             ("globex", "b"),
             ("local", "b"),
@@ -1872,7 +1879,10 @@ class StoreContract:
                 [ItemRead("a", "ann", "core.fetch", 1, moment(1)), ItemRead("a", "b", "t", 1, T0)]
             )
             rows.add_client_calls([ClientCalls("k", "old", "ann", 1, 0, T0, T0, "")])
-        with store.writing(None) as rows:
+        with store.reading(None) as rows:
+            assert rows.tenants_with_old_usage(moment(1)) == ["local"]
+            assert rows.tenants_with_old_usage(T0) == []
+        with store.writing("local") as rows:
             rows.delete_usage(moment(1))
         with store.reading("local") as rows:
             assert [read.reader for read in rows.all_item_reads("local")] == ["ann"]

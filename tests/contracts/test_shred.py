@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memolith.storage.sqlite.shred import blank_unused_bytes, tree_page
+from memolith.storage.sqlite.shred import blank_some_pages, blank_unused_bytes, tree_page
 
 PAGE_SIZE = 512
 LOOKS_LIKE_A_TREE_PAGE = 0x0200_0000
@@ -90,6 +90,55 @@ def test_every_page_of_every_tree_is_reached(tmp_path: Path) -> None:
     with closing(connect(file)) as db:
         assert db.pragma("integrity_check") == "ok"
         assert db.execute("select count(*) from thing").get == 3000
+
+
+def test_with_a_map_of_pages_the_file_is_blanked_in_steps(tmp_path: Path) -> None:
+    file = tmp_path / "mapped.db"
+    secret = b"a secret that was moved"
+    large = bytes(range(1, 256)) * 20
+    with closing(connect(file)) as db:
+        db.execute("pragma auto_vacuum=incremental")
+        db.execute("create table thing(id integer primary key, value text)")
+        db.execute("create table pair(a text primary key, b blob) without rowid")
+        for number in range(600):
+            text = f"value {number * 7919 % 600:06d}"
+            db.execute("insert into thing(value) values (?)", (text,))
+            db.execute("insert into pair values (?, ?)", (text, large if number % 9 == 0 else b""))
+        db.execute("delete from pair where a > 'value 000500'")
+        trees = walked(file, [1, *roots(db)])
+    planted = bytearray(file.read_bytes())
+    for number in trees:
+        start = (number - 1) * PAGE_SIZE
+        page = tree_page(bytes(planted[start : start + PAGE_SIZE]), is_first=number == 1)
+        assert page is not None
+        room = min(len(secret), page.gap.end - page.gap.start)
+        planted[start + page.gap.start : start + page.gap.start + room] = secret[:room]
+    file.write_bytes(planted)
+    assert planted.count(secret) > 20
+    steps = 0
+    next_page: int | None = 1
+    while next_page is not None:
+        next_page = blank_some_pages(file, PAGE_SIZE, next_page, 7)
+        steps += 1
+    assert steps == -(-len(planted) // PAGE_SIZE // 7)
+    assert secret not in file.read_bytes()
+    with closing(connect(file)) as db:
+        assert db.pragma("integrity_check") == "ok"
+        kept = [value for (value,) in db.execute("select b from pair where b <> x''")]
+    assert set(kept) == {large}
+
+
+def walked(file: Path, waiting: list[int]) -> set[int]:
+    """The pages that are reached from the roots of trees."""
+    data = file.read_bytes()
+    found: set[int] = set()
+    while waiting:
+        number = waiting.pop()
+        found.add(number)
+        page = tree_page(data[(number - 1) * PAGE_SIZE : number * PAGE_SIZE], is_first=number == 1)
+        assert page is not None
+        waiting += page.children
+    return found
 
 
 def plant(file: Path, secret: bytes) -> int:

@@ -24,7 +24,7 @@ CALL = r'\.(?:rows|row|adapted_rows|filtered|read\w*|stream|do)\(\s*"(\w+)"'
 """A call that runs a statement by its name."""
 
 NOT_EXPLAINABLE = re.compile(
-    r"(begin|commit|rollback|vacuum|listen|set|create|drop)\b", re.IGNORECASE
+    r"(begin|commit|rollback|vacuum|analyze|listen|set|create|drop)\b", re.IGNORECASE
 )
 """What EXPLAIN does not take; such a statement is carried out instead."""
 

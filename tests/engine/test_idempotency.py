@@ -13,6 +13,8 @@ from memolith.domain.items import Patch
 from memolith.domain.passages import Block
 from memolith.engine.idempotency import DAYS_KEPT, Once, Request
 from memolith.engine.transactions import Transactions
+from memolith.engine.validation import InputRules
+from memolith.engine.work_ahead import WorkAhead
 from memolith.errors import Conflict, MemolithError, StoreBusy
 from memolith.tools.call import Call
 from tests.checked import call_with_key
@@ -125,7 +127,8 @@ def test_a_key_can_be_used_anew_when_its_answer_is_no_longer_kept(app: App) -> N
             return shifted(app.clock.now(), (DAYS_KEPT + 1) * 86400)
 
     first = call_with_key(app, "remember", {"content": "tea"}, "k")
-    later = Once(Transactions(app.store, print), Later(), app._cipher)
+    transactions = Transactions(app.store, print)
+    later = Once(transactions, Later(), app._cipher, WorkAhead(transactions, InputRules()))
     request = Request("remember", {"content": "tea"}, "k")
     answer = later.run(ME, request, lambda: {"id": "new"}, lambda result: {**result})
     assert answer["id"] != first["id"]

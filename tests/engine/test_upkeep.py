@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,13 @@ from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
+from memolith.engine.maintenance import LINES_PER_PART
 from memolith.engine.validation import InputRules
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
 from memolith.storage.migrations import all_migrations
 from memolith.storage.sqlite.backup import FILE
-from memolith.storage.sqlite.shred import blank_unused_bytes
+from memolith.storage.sqlite.shred import blank_some_pages
 from memolith.storage.terms import indexed
 from tests.checked import erased_wholly, sqlite_file
 from tests.conftest import ME, At, engine_of, note
@@ -480,6 +481,34 @@ def test_secrets_of_an_import_are_redacted_and_named(app: App, target: App) -> N
     assert target.engine.maintenance.verify() == []
 
 
+@each_store
+def test_an_import_in_parts_goes_on_where_it_stopped(app: App) -> None:
+    texts = [f"zebra {number}" for number in range(2 * LINES_PER_PART)]
+    good = [json.dumps({"content": text}) for text in texts]
+    bad = [*good[: LINES_PER_PART + 5], json.dumps({"mood": "fine"})]
+    import_ = app.engine.maintenance.import_
+    with pytest.raises(InvalidInput, match="Line 56"):
+        import_(ME, bad, source="zebras", in_parts=True)
+    assert app.engine.reading.list_items(ME).total == LINES_PER_PART
+    assert import_(ME, good, source="zebras", in_parts=True).known == LINES_PER_PART
+    assert app.engine.reading.list_items(ME).total == 2 * LINES_PER_PART
+    with pytest.raises(InvalidInput, match="source"):
+        import_(ME, good, in_parts=True)
+
+
+def test_others_write_between_the_parts_of_an_import(full: App) -> None:
+    other = opened(full.settings.data)
+
+    def write(done: int, total: int) -> None:
+        other.engine.writing.remember(OTHER, note(f"while {done} of {total}"))
+
+    lines = [json.dumps({"content": f"okapi {number}"}) for number in range(LINES_PER_PART + 2)]
+    full.engine.maintenance.import_(ME, lines, write, source="okapis", in_parts=True)
+    assert full.engine.reading.list_items(ME).total == 2 + len(lines)
+    assert other.engine.reading.list_items(OTHER).total == 2 + len(lines)
+    other.close()
+
+
 # Compacting
 
 
@@ -489,11 +518,12 @@ def test_upkeep_goes_through_the_file_only_where_something_was_erased(
 ) -> None:
     scans: list[Path] = []
 
-    def count(file: Path, page_size: int, roots: Sequence[int]) -> None:
-        scans.append(file)
-        blank_unused_bytes(file, page_size, roots)
+    def count(file: Path, page_size: int, first: int, pages: int) -> int | None:
+        if first == 1:
+            scans.append(file)
+        return blank_some_pages(file, page_size, first, pages)
 
-    monkeypatch.setattr("memolith.storage.sqlite.store.blank_unused_bytes", count)
+    monkeypatch.setattr("memolith.storage.sqlite.store.blank_some_pages", count)
     app.engine.writing.remember(ME, note("A zebra.", id="zebra"))
     app.store.compact()
     assert len(scans) == 1, "what an earlier version erased is not known"
@@ -504,8 +534,44 @@ def test_upkeep_goes_through_the_file_only_where_something_was_erased(
     monkeypatch.setattr(app.store, "shred", lambda: False)
     assert not erased_wholly(app, "zebra"), "somebody still reads"
     monkeypatch.undo()
-    monkeypatch.setattr("memolith.storage.sqlite.store.blank_unused_bytes", count)
+    monkeypatch.setattr("memolith.storage.sqlite.store.blank_some_pages", count)
     app.store.compact()
     assert len(scans) == 2
     app.store.compact()
     assert len(scans) == 2
+
+
+@pytest.mark.stores("sqlite")
+def test_a_file_gives_free_pages_back_in_steps(app: App) -> None:
+    for number in range(30):
+        text = f"{number} " + "zebra " * 60_000
+        app.engine.writing.remember(ME, note(text, id=str(number)))
+    before = sqlite_file(app).stat().st_size
+    for number in range(29):
+        erased_wholly(app, str(number))
+    app.store.compact()
+    assert sqlite_file(app).stat().st_size < before / 4
+    assert app.engine.maintenance.verify() == []
+
+
+@pytest.mark.stores("sqlite")
+def test_a_file_of_an_earlier_version_gets_a_map_of_its_pages_when_it_is_compacted(
+    tmp_path: Path,
+) -> None:
+    app = opened(tmp_path)
+    file = sqlite_file(app)
+    secret = "a striped secret"
+    for number in range(10):
+        text = f"{number} " + f"{secret} " * 20_000
+        app.engine.writing.remember(ME, note(text, id=str(number)))
+    app.close()
+    raw(file, "pragma auto_vacuum=none", "vacuum")
+    assert raw(file, "pragma auto_vacuum") == [(0,)]
+    app = opened(tmp_path)
+    for number in range(10):
+        assert erased_wholly(app, str(number))
+    assert secret.encode() not in file.read_bytes()
+    app.store.compact()
+    assert app.engine.maintenance.verify() == []
+    app.close()
+    assert raw(file, "pragma auto_vacuum") == [(2,)]

@@ -521,7 +521,8 @@ def prune(shelf: Shelf) -> None:
         newest = rows.slot_marks().change
     with shelf.app.store.writing(None) as writer:
         assert isinstance(writer, SqliteWriter)
-        writer.prune_slots(newest)
+        while writer.prune_slots(newest):
+            pass
 
 
 @pytest.mark.parametrize("snapshot", ["none", "old", "new"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -14,11 +16,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from memolith.domain.callers import Caller
+from memolith.domain.passages import text_digest
+from memolith.engine.placement import TenantPlace, proposed_moves
 from memolith.storage.postgres.store import PostgresStore
 from memolith.storage.sqlite.store import SqliteStore
 from tests.conftest import note
 from tests.postgres import Cluster, Server, a_cluster, prepare
-from tests.programs.children import Child, ask, cli, in_memory, wait_for
+from tests.programs.children import Child, ask, cli, environment, in_memory, wait_for
 from tests.programs.team import MAIN, Account, Team, Voice, a_team, settle, under_load
 from tests.stores import dump, dump_tenant, engine_on, open_store
 
@@ -197,14 +201,106 @@ def test_a_tenant_that_is_frozen_refuses_writes_with_a_hint_and_goes_on_reading(
     with a_team(here, tmp_path, servers=1, workers=0) as team:
         voice, name = Voice(team.key("roaming")), urlsplit(here).path.strip("/")
         server.execute("update head set frozen = true", name)
-        answer = voice.http.post(
-            team.servers[0].url + "/mcp/tools/remember", json={"content": "too soon"}
-        )
-        assert (answer.status_code, answer.json()["error"]) == (503, "tenant_moving")
-        assert "Try again" in answer.json()["message"]
-        assert voice.ask(team.servers[0].url, "recall", {"query": "word1", "mode": "text"})["hits"]
-        server.execute("update head set frozen = false", name)
+        with closing(PostgresStore(here)) as mover, mover.writing(None) as lock:
+            assert lock.lock_tenant_move("roaming")
+            answer = voice.http.post(
+                team.servers[0].url + "/mcp/tools/remember", json={"content": "too soon"}
+            )
+            assert (answer.status_code, answer.json()["error"]) == (503, "tenant_moving")
+            assert "Try again" in answer.json()["message"]
+            found = voice.ask(team.servers[0].url, "recall", {"query": "word1", "mode": "text"})
+            assert found["hits"]
+        # Who moved it is gone and has left it frozen.
         assert voice.ask(team.servers[0].url, "remember", {"content": "now"})["id"]
+
+
+MOVER = (sys.executable, str(Path(__file__).with_name("mover.py")))
+STEPS = (
+    "freeze 0",
+    "follow 0",
+    "analyze 0",
+    "differences 0",
+    "follow 1",
+    "carry_rest 0",
+    "unequal_logs 0",
+    "follow 2",
+    "freeze 1",
+    "follow 3",
+    "carry_rest 1",
+    "unequal 0",
+)
+EVERY_STEP = [step for name in STEPS for step in (name, f"{name}+")]
+CRITICAL_STEPS = ["follow 0+", "freeze 1+", "unequal 0+"]
+
+
+def killed_at(step: str, here: str, target: str) -> None:
+    """Begin to move the tenant, and let the process die at a step."""
+    ran = subprocess.run(
+        [*MOVER, here, "roaming", target, step],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment(),
+    )
+    assert ran.stdout.splitlines()[-1:] == [step], ran.stderr
+    assert ran.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "steps", [CRITICAL_STEPS, pytest.param(EVERY_STEP, marks=pytest.mark.full)], ids=["few", "all"]
+)
+def test_a_move_that_is_killed_at_any_step_loses_nothing_and_the_tenant_writes_on(
+    server: Server, other: Cluster, steps: list[str]
+) -> None:
+    here, there = server.create(template=server.template), fresh(other)
+    fill(here, "roaming", 12)
+    caller = Caller("roaming")
+    for target, last_steps in (
+        (there, ["put_home 0", "put_home 0+", "notify_of_homes 0+"]),
+        (here, ["delete_home 0", "delete_home 0+", "notify_of_homes 0+"]),
+    ):
+        for step in (*steps, *last_steps):
+            killed_at(step, here, target)
+            with closing(PostgresStore(here, leads=True)) as store:
+                written = engine_on(store).writing.remember(caller, note(f"after {step}"))
+                with store.reading("roaming") as rows:
+                    assert rows.last_seq("roaming") == written.seq
+                lives_there = "roaming" in store.homes()
+            assert lives_there is (target == here), "it moves at the very end"
+        with closing(PostgresStore(here, leads=True)) as store:
+            before = dump_tenant(store, "roaming")
+        killed_at("moved", here, target)
+        with closing(PostgresStore(here, leads=True)) as store:
+            assert ("roaming" in store.homes()) is (target == there)
+            assert dump_tenant(store, "roaming") == before
+
+
+def test_vectors_move_along_and_are_not_made_again(server: Server, other: Cluster) -> None:
+    here, there = server.create(template=server.template), fresh(other)
+    fill(here, "roaming", 5)
+    vector = "[" + ",".join(["0.05"] * 384) + "]"
+    asked: list[PostgresStore] = []
+    with closing(PostgresStore(here, leads=True)) as store:
+        with store.writing("roaming") as rows:
+            jobs = rows.lease_jobs("embed", "2030-01-01T00:00:00.000000Z", 100, 60, "roaming")
+            for job in jobs:
+                for passage in rows.unembedded("roaming", job.stream, "model"):
+                    digest = text_digest(passage.text)
+                    rows.put_vector(passage.ref, "model", digest, vector)
+                rows.finish_job(job)
+            ids = [job.stream for job in jobs]
+            rows.put_superseded(ids[0], ids[1], "2026", 0.5, "because")
+            rows.put_duplicate(ids[0], ids[1], 0.9)
+        store.move("roaming", there, asked.append)
+        with store.reading("roaming") as rows:
+            assert rows.models() == {"model": 5}
+            assert rows.count_waiting("roaming", "embed") == 0
+            assert [mark.reason for mark in rows.all_superseded("roaming")] == ["because"]
+            assert [mark.similarity for mark in rows.all_duplicates("roaming")] == [0.9]
+            passage = rows.unembedded("roaming", ids[0], "model")[0]
+            assert passage.digest == text_digest(passage.text)
+    assert len(asked) == 1, "what the source has not embedded is embedded in the target"
 
 
 def test_a_move_to_a_database_that_goes_away_leaves_everything_as_it_was(
@@ -411,3 +507,49 @@ def test_two_processes_that_move_at_once_do_not_part_a_tenant(
     with closing(PostgresStore(here, leads=True)) as store:
         assert dump_tenant(store, "roaming") == before
         assert engine_on(store).writing.remember(Caller("roaming"), note("goes on")).seq == 33
+
+
+def test_tenants_are_shown_with_their_databases_and_a_move_is_proposed(
+    server: Server, other: Cluster, tmp_path: Path
+) -> None:
+    here, there = server.create(template=server.template), other.create()
+    other.execute("create extension vector", urlsplit(there).path.strip("/"))
+    for tenant, count in (("large", 40), ("middle", 30), ("small", 5)):
+        fill(here, tenant, count)
+    added = ask(tmp_path, "tenants", "--add", there, MEMOLITH_DATABASE=here)
+    assert added["added"].endswith(urlsplit(there).path)
+    shown = ask(tmp_path, "tenants", MEMOLITH_DATABASE=here)
+    assert [row["tenants"] for row in shown["databases"]] == [3, 0]
+    sizes = {row["tenant"]: row["bytes"] for row in shown["tenants"]}
+    assert sizes["large"] > sizes["middle"] > sizes["small"] > 0
+    move = shown["proposed_moves"][0]
+    assert (move["tenant"], move["target"]) == ("middle", added["added"])
+    command(here, tmp_path, "move", "middle", "--to", there)
+    shown = ask(tmp_path, "tenants", MEMOLITH_DATABASE=here)
+    homes = {row["tenant"]: row["database"] for row in shown["tenants"]}
+    assert homes["middle"] == added["added"] != homes["large"]
+    secret = urlsplit(there).password
+    assert secret is None or secret not in json.dumps(shown)
+
+
+def test_tenants_of_a_folder_are_shown_and_no_database_can_be_added(tmp_path: Path) -> None:
+    fill(str(tmp_path / "data"), "acme", 3)
+    shown = ask(tmp_path / "data", "tenants")
+    assert [row["tenant"] for row in shown["tenants"]] == ["acme"]
+    assert shown["proposed_moves"] == []
+    ran = cli(tmp_path / "data", "tenants", "--add", "postgresql://127.0.0.1:9/none")
+    assert ran.returncode == 2
+    assert "PostgreSQL" in ran.stderr
+
+
+def place(tenant: str, database: str, size: int) -> TenantPlace:
+    return TenantPlace(tenant, database, 1, size)
+
+
+def test_moves_are_proposed_until_databases_are_about_equal() -> None:
+    places = [place("a", "one", 50), place("b", "one", 30), place("c", "one", 20)]
+    assert proposed_moves(places, ["one"]) == []
+    assert [move.tenant for move in proposed_moves(places, ["one", "two"])] == ["a"]
+    assert [move.tenant for move in proposed_moves(places, ["one", "two", "three"])] == ["b", "c"]
+    even = [place("a", "one", 50), place("b", "two", 45)]
+    assert proposed_moves(even, ["one", "two"]) == []

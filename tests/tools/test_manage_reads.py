@@ -134,7 +134,7 @@ def test_what_waits_to_be_written_is_bounded(shelf: App, monkeypatch: pytest.Mon
 
 def test_old_reads_are_forgotten(shelf: App) -> None:
     shelf.engine.usage.flush()
-    with shelf.store.writing(None) as rows:
+    with shelf.store.writing(ME.tenant) as rows:
         rows.delete_usage("2100")
     assert reads(shelf) == []
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memolith.domain.ahead import kept_ahead
+
 CHUNKER = 2
 """The version of the way texts are cut. It stands in the events, and changes with the way.
 
@@ -89,6 +91,7 @@ def embedded(title: str, speaker: str | None, text: str, before: str = "") -> st
     return body or title
 
 
+@kept_ahead
 def chunk(text: str, version: int = CHUNKER) -> list[str]:
     """Cut a text into pieces, at sentence ends where there are any; joined they are the text.
 

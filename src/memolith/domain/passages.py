@@ -1,5 +1,6 @@
 """Blocks, as texts come in, and passages, as they are searched."""
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import NamedTuple, NewType
 
@@ -53,3 +54,8 @@ class Passage(NamedTuple):
     speaker: str | None = None
     locator: str | None = None
     attributes: Attributes = NO_ATTRIBUTES
+
+
+def text_digest(text: str) -> bytes:
+    """What tells whether a vector was made from a text."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -21,6 +21,7 @@ from memolith.engine.chat_formats.detection import read_turns
 from memolith.engine.chat_formats.markdown import ROLES
 from memolith.engine.chat_formats.turns import ChatKey, Report, Turn
 from memolith.engine.validation import InputRules, folder_path, when
+from memolith.engine.work_ahead import WorkAhead
 from memolith.engine.writing import Writing
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
 from memolith.ports.store import Store
@@ -48,6 +49,7 @@ class ChatImport:
     store: Store
     writing: Writing
     input_rules: InputRules
+    ahead: WorkAhead
 
     def import_chats(
         self,
@@ -76,7 +78,10 @@ class ChatImport:
 
     def _import_batch(self, caller: Caller, batch: Sequence[Draft], report: Report) -> None:
         new_blocks: dict[str, tuple[Block, ...]] = {}
-        with self.store.writing(caller.tenant) as rows:
+        with (
+            self.ahead.on(caller.tenant, batch),
+            self.store.writing(caller.tenant) as rows,
+        ):
             for draft in batch:
                 item = rows.item(caller.tenant, str(draft.id))
                 try:

@@ -43,6 +43,7 @@ from memolith.engine.tenant_settings import TenantSettings
 from memolith.engine.usage import Usage
 from memolith.engine.validation import InputRules
 from memolith.engine.vault import Vault
+from memolith.engine.work_ahead import MIN_BULK_CHARACTERS, WorkAhead
 from memolith.engine.writing import Writing
 from memolith.errors import NotFound
 from memolith.ports.analyst import Analyst
@@ -147,6 +148,8 @@ def build_engine(core: Core, outside: Outside) -> Engine:
     writing = core.writing
     reading = core.reading
     recall = core.recall
+    ahead = WorkAhead(store, input_rules)
+    bulk_ahead = WorkAhead(store, input_rules, MIN_BULK_CHARACTERS)
     history = History(store, recorder)
     insights = Insights(store, clock, recall, outside.analysts)
     tenant_settings = TenantSettings(store, recorder)
@@ -156,7 +159,7 @@ def build_engine(core: Core, outside: Outside) -> Engine:
     entities = Entities(store, writing, recorder, recall, insights, input_rules)
     documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher, clock)
     return Engine(
-        once=Once(store, clock, outside.cipher),
+        once=Once(store, clock, outside.cipher, ahead),
         writing=writing,
         reading=reading,
         recall=recall,
@@ -169,11 +172,11 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         entities=entities,
         named_graph=NamedGraph(store, writing, entities, input_rules),
         facts=Facts(writing, reading, insights),
-        notes=Notes(store, writing, reading),
+        notes=Notes(store, writing, reading, ahead),
         concepts=Concepts(store, clock),
         conversations=Conversations(store, clock, reading, history),
-        chat_import=ChatImport(store, writing, input_rules),
-        foreign_import=ForeignImport(store, clock, writing, input_rules),
+        chat_import=ChatImport(store, writing, input_rules, bulk_ahead),
+        foreign_import=ForeignImport(store, clock, writing, input_rules, bulk_ahead),
         documents=documents,
         runners=Runners(outside.sandbox, documents),
         vault=Vault(store, clock, recorder, input_rules, outside.cipher),
@@ -185,7 +188,7 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         enrichment=Enrichment(reading, writing, recall, insights, consolidation),
         branch_cleanup=BranchCleanup(reading, writing, clock),
         tenant_settings=tenant_settings,
-        maintenance=Maintenance(store, writing, input_rules, recall),
+        maintenance=Maintenance(store, writing, input_rules, recall, bulk_ahead),
         manual=Manual(writing, outside.manual_folder),
         clock=clock,
         input_rules=input_rules,

@@ -30,6 +30,7 @@ from memolith.engine.validation import (
     Limits,
     when,
 )
+from memolith.engine.work_ahead import WorkAhead
 from memolith.engine.writing import Writing
 from memolith.errors import AlreadyExists, InvalidInput, NotFound, TooLarge
 from memolith.ports.clock import Clock
@@ -82,6 +83,7 @@ class ForeignImport:
     clock: Clock
     writing: Writing
     input_rules: InputRules
+    ahead: WorkAhead
 
     def bring_in(
         self,
@@ -95,7 +97,10 @@ class ForeignImport:
         """Keep everything in one write; with `again` also what is here already, as a new item."""
         run = _Run(caller, data, self.clock.now(), again, self.input_rules, self.writing)
         try:
-            with self.store.writing(caller.tenant) as rows:
+            with (
+                self.ahead.on(caller.tenant, data.records),
+                self.store.writing(caller.tenant) as rows,
+            ):
                 run.keep_all(rows, progress)
                 if dry_run:
                     raise _Preview

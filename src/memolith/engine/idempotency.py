@@ -15,6 +15,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.clock import DAY_S, shifted
 from memolith.engine.transactions import CallTransaction, Transactions
 from memolith.engine.validation import checked_text
+from memolith.engine.work_ahead import WorkAhead
 from memolith.errors import Conflict, InvalidInput, MemolithError
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.cipher import Cipher
@@ -62,11 +63,16 @@ class Once:
     """Runs a writing call as one transaction, and at most once under its key."""
 
     def __init__(
-        self, transactions: Transactions, clock: Clock, cipher: Callable[[], Cipher]
+        self,
+        transactions: Transactions,
+        clock: Clock,
+        cipher: Callable[[], Cipher],
+        ahead: WorkAhead,
     ) -> None:
         self._transactions = transactions
         self._clock = clock
         self._cipher = cipher
+        self._ahead = ahead
 
     def run(
         self,
@@ -103,7 +109,10 @@ class Once:
                 if first is not None:
                     raise _Repeated(first)
 
-        with self._transactions.call(stop_if_repeated) as call:
+        with (
+            self._ahead.on(caller.tenant, [request.arguments]),
+            self._transactions.call(stop_if_repeated) as call,
+        ):
             result = action()
             body = word(result)
             if signature is not None:
@@ -186,8 +195,14 @@ class Once:
 
     def forget_old_answers(self) -> None:
         """Remove the answers that are older than a call can be repeated."""
-        with self._transactions.writing(None) as rows:
-            rows.delete_answers(self._oldest_kept())
+        oldest_kept = self._oldest_kept()
+        while self._has_answers(oldest_kept):
+            with self._transactions.writing(None) as rows:
+                rows.delete_answers(oldest_kept)
+
+    def _has_answers(self, before: str) -> bool:
+        with self._transactions.reading(None) as rows:
+            return rows.has_answers(before)
 
     def _oldest_kept(self) -> str:
         return shifted(self._clock.now(), -DAYS_KEPT * DAY_S)

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,17 +12,26 @@ from memolith.domain.events import Changes, Event
 from memolith.domain.fold import Replay
 from memolith.domain.items import Item
 from memolith.domain.links import Link
-from memolith.engine.event_import import EXPORT_FORMAT, EventImport, TextImport, read_lines
+from memolith.engine.event_import import (
+    EXPORT_FORMAT,
+    EventImport,
+    Line,
+    TextImport,
+    read_lines,
+)
 from memolith.engine.progress import Progress, no_progress
 from memolith.engine.recall import Recall
-from memolith.engine.validation import InputRules
+from memolith.engine.validation import InputRules, Intake
 from memolith.engine.verification import differences
+from memolith.engine.work_ahead import WorkAhead
 from memolith.engine.writing import Writing
-from memolith.errors import MemolithError
+from memolith.errors import InvalidInput, MemolithError
 from memolith.ports.store import Store, Writer
 from memolith.ports.telemetry import Waiting
 
 STREAMS_PER_TRANSACTION = 100
+LINES_PER_PART = 50
+"""How many lines an import in parts writes before others have their turn."""
 LEFT_OUT_OF_EXPORTS = (
     "vault values",
     "client keys",
@@ -56,6 +66,7 @@ class Maintenance:
     writing: Writing
     input_rules: InputRules
     recall: Recall
+    ahead: WorkAhead
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -179,36 +190,74 @@ class Maintenance:
         lines: Iterable[str],
         progress: Progress = no_progress,
         source: str | None = None,
+        in_parts: bool = False,
     ) -> ImportReport:
         """Bring in an export, or plain lines with `content`, wholly or not at all.
+
+        Others cannot write to a data folder until all lines are written. With `in_parts`, which
+        needs a source, each part is whole and others write in between; if it fails in the middle,
+        the same import goes on where it stopped.
 
         With a source, what an earlier import of the same content from there brought is left out,
         and so are events of an export that are here already. Without one, events that are here
         are refused.
         """
-        # Read first: somebody who waits for their input must not keep others from writing.
+        # Read first: somebody who waits for their input must not keep others from writing. So must
+        # nobody who shows the progress, or who redacts.
+        if in_parts and source is None:
+            raise InvalidInput("An import in parts needs a source.", field="source")
         records = read_lines(lines)
-        intake = self.input_rules.intake()
-        new_items = 0
-        known = 0
-        with self.store.writing(caller.tenant) as rows:
-            events = EventImport(rows, intake, skips_known=source is not None)
-            texts = TextImport(rows, caller, intake, self.writing, source)
-            for done, (number, record) in enumerate(records, start=1):
-                try:
-                    if "event" not in record:
-                        brought = texts.append(record)
-                    else:
-                        brought = events.append(record["event"])
-                except MemolithError as error:
-                    error.message = f"Line {number}: {error.message}"
-                    error.value = number
-                    error.args = (error.message,)
-                    raise
-                new_items += brought == "item"
-                known += brought == "known"
-                progress(done, len(records))
-        return ImportReport(len(records) - known, new_items, dict(intake.redactions), known)
+        part_lines = LINES_PER_PART if in_parts else max(1, len(records))
+        run = _ImportRun(self, caller, source, self.input_rules.intake())
+        for start in range(0, len(records), part_lines):
+            part = records[start : start + part_lines]
+
+            def tell(done: int, _: int, start: int = start) -> None:
+                progress(start + done, len(records))
+
+            with (
+                self.ahead.on(caller.tenant, [line.record for line in part], tell),
+                self.store.writing(caller.tenant) as rows,
+            ):
+                run.keep(rows, part)
+        return ImportReport(
+            len(records) - run.known, run.new_items, dict(run.intake.redactions), run.known
+        )
+
+
+@dataclass
+class _ImportRun:
+    """What became of the lines of one import so far."""
+
+    maintenance: Maintenance
+    caller: Caller
+    source: str | None
+    intake: Intake
+    new_items: int = 0
+    known: int = 0
+
+    def __post_init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def keep(self, rows: Writer, lines: Sequence[Line]) -> None:
+        """Append these lines in one transaction."""
+        events = EventImport(rows, self.intake, skips_known=self.source is not None)
+        texts = TextImport(
+            rows, self.caller, self.intake, self.maintenance.writing, self.source, self.counts
+        )
+        for number, record in lines:
+            try:
+                if "event" not in record:
+                    brought = texts.append(record)
+                else:
+                    brought = events.append(record["event"])
+            except MemolithError as error:
+                error.message = f"Line {number}: {error.message}"
+                error.value = number
+                error.args = (error.message,)
+                raise
+            self.new_items += brought == "item"
+            self.known += brought == "known"
 
 
 def _rebuild_stream(rows: Writer, tenant: str, stream: str) -> int:

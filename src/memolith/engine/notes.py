@@ -24,6 +24,7 @@ from memolith.engine.matching import checked
 from memolith.engine.note_text import NoteLink, links_of, written_tags
 from memolith.engine.reading import Reading
 from memolith.engine.relation_labels import RELATED, word_of
+from memolith.engine.work_ahead import WorkAhead
 from memolith.engine.writing import Writing
 from memolith.errors import AlreadyExists, Conflict, InvalidInput, NotFound, VersionConflict
 from memolith.ports.items import NoteRow
@@ -130,6 +131,7 @@ class Notes:
     store: Store
     writing: Writing
     reading: Reading
+    ahead: WorkAhead
 
     def all(self, caller: Caller, project: str | None = None) -> list[Item]:
         """Every note that the caller sees, by its path."""
@@ -242,7 +244,7 @@ class Notes:
         self, caller: Caller, note: Note, text: str, metadata: Attributes | None = None
     ) -> SavedNote:
         """Give a note another text, and new values of some fields."""
-        with self.store.writing(caller.tenant):
+        with self.ahead.on(caller.tenant, [text]), self.store.writing(caller.tenant):
             resolved = _resolved(links_of(text), self.known(caller), note.item.id)
             patch = Patch(
                 blocks=(Block(text),),

@@ -1,27 +1,39 @@
 """Copying a tenant from one store to another, and comparing both."""
 
-from collections.abc import Iterator
-from itertools import chain, zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import chain, takewhile, zip_longest
 
 from memolith.domain.attributes import exact
 from memolith.domain.events import Changes, Event
 from memolith.domain.fold import fold
 from memolith.domain.items import Item
 from memolith.domain.links import Link
+from memolith.domain.passages import text_digest
 from memolith.engine.progress import Progress, no_progress
 from memolith.errors import Conflict
-from memolith.ports.store import Reader, Store
+from memolith.ports.outbox import Job
+from memolith.ports.store import Reader, Store, Writer
 from memolith.ports.usage import ClientCalls, ItemRead
 
 EVENTS_PER_WRITE = 500
 
 
-def follow(source: Store, target: Store, tenant: str, progress: Progress = no_progress) -> int:
+def follow(
+    source: Store,
+    target: Store,
+    tenant: str,
+    progress: Progress = no_progress,
+    with_vectors: bool = False,
+    nearly: bool = False,
+) -> int:
     """Bring the target to where the source is; returns how many events were copied.
 
-    It begins where an earlier copy ended.
+    It begins where an earlier copy ended. `with_vectors` is for two stores that keep vectors in the
+    same form: what the source has embedded is then not queued in the target. With `nearly` it ends
+    when few events are missing; a tenant that writes all the time would always be a step ahead.
     """
     copied = 0
+    models = _models(source, tenant) if with_vectors else []
     while True:
         with target.reading(tenant) as rows:
             done = rows.last_seq(tenant)
@@ -43,10 +55,46 @@ def follow(source: Store, target: Store, tenant: str, progress: Progress = no_pr
                 raise Conflict(
                     f"The target holds another {tenant[:60]!r}; copy into an empty tenant."
                 )
+            jobs = []
             for event in events:
-                rows.append(event, changes_of(rows, event))
+                changes = changes_of(rows, event)
+                rows.append(event, changes)
+                if changes.embeds:
+                    jobs.append(Job(tenant, event.seq, "embed", event.stream, 0))
+            if models and jobs:
+                with source.reading(tenant) as source_rows:
+                    _carry_vectors(source_rows, rows, jobs, models)
         copied += len(events)
         progress(done + len(events), total)
+        if nearly and len(events) < EVENTS_PER_WRITE:
+            return copied
+
+
+def _models(source: Store, tenant: str) -> list[str]:
+    """The models whose vectors the tenant has."""
+    with source.reading(tenant) as rows:
+        return sorted(rows.models())
+
+
+def _carry_vectors(
+    source: Reader, target: Writer, jobs: Sequence[Job], models: Sequence[str]
+) -> None:
+    """Take over the vectors of texts that are the same in the source, and finish their jobs."""
+    for job in jobs:
+        is_complete = True
+        for model in models:
+            for passage in target.unembedded(job.tenant, job.stream, model):
+                digest = text_digest(passage.text)
+                if passage.digest == digest:
+                    continue
+                vector = source.vector_by_digest(job.tenant, digest, model)
+                if vector is None:
+                    # It has changed since, or the source has not embedded it yet.
+                    is_complete = False
+                else:
+                    target.put_vector(passage.ref, model, digest, vector)
+        if is_complete:
+            target.finish_job(job)
 
 
 def changes_of(rows: Reader, event: Event) -> Changes:
@@ -61,7 +109,7 @@ def changes_of(rows: Reader, event: Event) -> Changes:
 
 
 def carry_rest(source: Store, target: Store, tenant: str) -> None:
-    """Copy what is no event: settings, the vault, kept answers, and who has read and called.
+    """Copy what is no event: settings, the vault, answers, what was compared, reads and calls.
 
     Doing it twice changes nothing.
     """
@@ -72,6 +120,8 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
         answers = rows.answers(tenant)
         reads = rows.all_item_reads(tenant)
         calls = rows.client_calls(tenant)
+        superseded = rows.all_superseded(tenant)
+        duplicates = rows.all_duplicates(tenant)
     with target.writing(tenant) as rows:
         for name, value in records.items():
             rows.put_record(tenant, name, value)
@@ -86,6 +136,10 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
         rows.add_accesses(missing)
         rows.add_item_reads(_missing_reads(reads, rows.all_item_reads(tenant)))
         rows.add_client_calls(_missing_calls(calls, rows.client_calls(tenant)))
+        for mark in superseded:
+            rows.put_superseded(*mark)
+        for pair in duplicates:
+            rows.put_duplicate(*pair)
 
 
 def _missing_reads(reads: list[ItemRead], present: list[ItemRead]) -> Iterator[ItemRead]:
@@ -110,11 +164,23 @@ def _missing_calls(calls: list[ClientCalls], present: list[ClientCalls]) -> Iter
             )
 
 
-def unequal(source: Store, target: Store, tenant: str) -> list[str]:
-    """What the two stores do not have alike; only the first difference is told."""
+def unequal(source: Store, target: Store, tenant: str, after: int = 0) -> list[str]:
+    """What the two stores do not have alike; only the first difference is told.
+
+    With `after`, the log up to that event was compared before. Then only later events are compared,
+    and the rows that they changed.
+    """
     with source.reading(tenant) as source_rows, target.reading(tenant) as target_rows:
-        pairs = zip_longest(_everything(source_rows, tenant), _everything(target_rows, tenant))
-        for ours, theirs in pairs:
+        if after:
+            ours_and_theirs = zip_longest(
+                _changed_since(source_rows, tenant, after),
+                _changed_since(target_rows, tenant, after),
+            )
+        else:
+            ours_and_theirs = zip_longest(
+                _everything(source_rows, tenant), _everything(target_rows, tenant)
+            )
+        for ours, theirs in ours_and_theirs:
             if exact(ours) != exact(theirs):
                 return [f"{type(ours or theirs).__name__.lower()}s differ"]
     return []
@@ -122,3 +188,26 @@ def unequal(source: Store, target: Store, tenant: str) -> list[str]:
 
 def _everything(rows: Reader, tenant: str) -> chain[Event | Item | Link]:
     return chain(rows.events_after(tenant, 0), rows.all_items(tenant), rows.all_links(tenant))
+
+
+def _changed_since(rows: Reader, tenant: str, after: int) -> Iterator[Event | Item | Link | None]:
+    events = list(rows.events_after(tenant, after))
+    yield from events
+    for stream in dict.fromkeys(event.stream for event in events):
+        yield rows.item(tenant, stream) or rows.link_by_id(tenant, stream)
+
+
+def unequal_logs(source: Store, target: Store, tenant: str, upto: int) -> list[str]:
+    """Whether the events up to a number differ, of which some may have been erased meanwhile."""
+    with source.reading(tenant) as source_rows, target.reading(tenant) as target_rows:
+        pairs = zip_longest(
+            takewhile(lambda event: event.seq <= upto, source_rows.events_after(tenant, 0)),
+            takewhile(lambda event: event.seq <= upto, target_rows.events_after(tenant, 0)),
+        )
+        for ours, theirs in pairs:
+            if ours is None or theirs is None:
+                return ["events are missing"]
+            # What was erased since the copy is empty in the source.
+            if exact(ours) != exact(theirs) and ours.data:
+                return [f"event {ours.seq} differs"]
+    return []

@@ -153,8 +153,12 @@ class Usage:
 
     def forget_old(self) -> None:
         """Remove what is older than it has to be known."""
-        with self.store.writing(None) as rows:
-            rows.delete_usage(shifted(self.clock.now(), -DAYS_KEPT * DAY_S))
+        oldest_kept = shifted(self.clock.now(), -DAYS_KEPT * DAY_S)
+        with self.store.reading(None) as rows:
+            tenants = rows.tenants_with_old_usage(oldest_kept)
+        for tenant in tenants:
+            with self.store.writing(tenant) as writer:
+                writer.delete_usage(oldest_kept)
 
 
 def _sum(before: ClientCalls, after: ClientCalls) -> ClientCalls:

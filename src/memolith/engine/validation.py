@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from types import UnionType
 from typing import NamedTuple, cast
 
+from memolith.domain.ahead import kept_ahead
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.callers import Audience
 from memolith.domain.clock import DAY_S, TIME_CHARACTERS, TIME_FORMAT
@@ -325,6 +326,7 @@ def _label_may_tell(label: str, text: str) -> bool:
     return MIN_LABELLED_CHARACTERS <= len(text) <= MAX_LABELLED_CHARACTERS
 
 
+@kept_ahead
 def _redact_labelled(label: str, text: str) -> tuple[str, dict[str, int]]:
     """Redact the text as the value of an assignment to its label."""
     prefix = f'{label}: "'

@@ -31,6 +31,10 @@ class Answers(Protocol):
         """Every answer of the tenant, oldest first."""
         ...
 
+    def has_answers(self, before: str) -> bool:
+        """Whether any tenant has an answer that is older than this."""
+        ...
+
 
 class AnswersWriter(Protocol):
     """Keeps and removes answers."""
@@ -40,5 +44,5 @@ class AnswersWriter(Protocol):
         ...
 
     def delete_answers(self, before: str) -> None:
-        """Remove the answers that are older than this."""
+        """Remove some of the answers of all tenants that are older than this."""
         ...

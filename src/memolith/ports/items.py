@@ -66,8 +66,34 @@ class OpenPair(NamedTuple):
     reason: str | None
 
 
+class SupersededMark(NamedTuple):
+    """That an item was replaced by a newer one, as it was found when they were compared."""
+
+    item: str
+    successor: str
+    at: str
+    similarity: float | None
+    reason: str | None
+
+
+class DuplicateMark(NamedTuple):
+    """That an item says the same as an older one."""
+
+    item: str
+    original: str
+    similarity: float
+
+
 class ItemRows(Protocol):
     """Reads items, their passages, and lists of them."""
+
+    def all_superseded(self, tenant: str) -> list[SupersededMark]:
+        """Every mark of a replaced item, whether or not both items are still there."""
+        ...
+
+    def all_duplicates(self, tenant: str) -> list[DuplicateMark]:
+        """Every mark of an item that says the same as another."""
+        ...
 
     def item(self, tenant: str, id: str) -> Item | None:
         """The item with this id."""

@@ -1,6 +1,6 @@
 """Search by words."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from memolith.domain.callers import Caller
@@ -25,6 +25,10 @@ class Statistics(NamedTuple):
 
 class TextIndex(Protocol):
     """Searches passages by their words."""
+
+    def work_ahead(self, tenant: str, texts: Iterable[str]) -> None:
+        """Make what the index will have of texts that are about to be written."""
+        ...
 
     def search_text(
         self,

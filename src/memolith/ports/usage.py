@@ -80,6 +80,10 @@ class UsageRows(Protocol):
         """The calls of every program of a tenant, the last one first."""
         ...
 
+    def tenants_with_old_usage(self, before: str) -> list[str]:
+        """The tenants with reads or calls whose last one is older than this."""
+        ...
+
 
 class UsageRowsWriter(Protocol):
     """Counts reads and calls."""
@@ -93,5 +97,5 @@ class UsageRowsWriter(Protocol):
         ...
 
     def delete_usage(self, before: str) -> None:
-        """Remove the reads and calls of all tenants whose last one is older than this."""
+        """Remove the reads and calls of the tenant whose last one is older than this."""
         ...

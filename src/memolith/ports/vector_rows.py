@@ -1,5 +1,6 @@
 """Rows of vectors."""
 
+from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 from memolith.domain.passages import PassageRef
@@ -12,6 +13,13 @@ class EmbeddingInput(NamedTuple):
     text: str
     digest: bytes | None
     """The digest of the text that the passage's vector was made from; None if it has none."""
+
+
+class VectorPlace(NamedTuple):
+    """Whose vector it is: a passage of a tenant."""
+
+    tenant: str
+    passage: PassageRef
 
 
 class VectorRows(Protocol):
@@ -29,6 +37,14 @@ class VectorRows(Protocol):
         """How many vectors of each model there are."""
         ...
 
+    def items_without_vectors(self, tenant: str, model: str, after: str, limit: int) -> list[str]:
+        """The next items after an id that have no vector of this model."""
+        ...
+
+    def vectors_of_other_models(self, model: str, limit: int) -> list[VectorPlace]:
+        """Some of the vectors that other models made."""
+        ...
+
 
 class VectorRowsWriter(Protocol):
     """Keeps vectors."""
@@ -37,10 +53,10 @@ class VectorRowsWriter(Protocol):
         """Give a passage its vector; None if the model can make nothing of its text."""
         ...
 
-    def queue_missing_vectors(self, model: str, now: str) -> None:
-        """Queue every item that has no vector of this model."""
+    def queue_missing_vectors(self, ids: Collection[str], now: str) -> None:
+        """Queue these items of the tenant to be embedded."""
         ...
 
-    def drop_vectors_of_other_models(self, model: str) -> None:
-        """Remove the vectors of every model but this one."""
+    def drop_vectors_of_other_models(self, model: str, places: Collection[VectorPlace]) -> None:
+        """Remove the vectors of these passages that are not of this model."""
         ...

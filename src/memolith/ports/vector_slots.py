@@ -114,6 +114,9 @@ class VectorSlots(Protocol):
 class VectorSlotsWriter(Protocol):
     """Keeps the feed of changes short."""
 
-    def prune_slots(self, upto: int) -> None:
-        """Remove the changes up to this number, and vectors whose passage is gone."""
+    def prune_slots(self, upto: int) -> bool:
+        """Remove some of the changes up to this number, and of the vectors whose passage is gone.
+
+        Returns whether there are more of them.
+        """
         ...

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from memolith.domain.ahead import kept_ahead
 from memolith.redaction.assignments import SecretMatch, find_assigned, stands_in
 from memolith.redaction.rules import Hint, Rule, load_rules
 
@@ -47,6 +48,7 @@ def find(text: str) -> list[SecretMatch]:
     ]
 
 
+@kept_ahead
 def redact(text: str) -> tuple[str, dict[str, int]]:
     """Return the text with a mark in place of every secret, and the number of secrets by kind."""
     counts: Counter[str] = Counter()

@@ -19,7 +19,15 @@ from memolith.errors import InvalidInput, SchemaTooNew
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.event_log import NO_LIMIT, StreamPage, StreamsWanted
-from memolith.ports.items import ConceptCount, FolderCount, NoteRow, OpenPair, TextSize
+from memolith.ports.items import (
+    ConceptCount,
+    DuplicateMark,
+    FolderCount,
+    NoteRow,
+    OpenPair,
+    SupersededMark,
+    TextSize,
+)
 from memolith.ports.links import NodeItem, Step
 from memolith.ports.text_index import Candidate, Statistics
 from memolith.ports.usage import (
@@ -29,7 +37,7 @@ from memolith.ports.usage import (
     ReadPage,
     ReadsWanted,
 )
-from memolith.ports.vector_rows import EmbeddingInput
+from memolith.ports.vector_rows import EmbeddingInput, VectorPlace
 from memolith.storage.filters import FilterPieces, FilterSql, filter_sql, sort_keys
 from memolith.storage.index_check import ExpectedIndex, Mark
 from memolith.storage.paging import page_window
@@ -37,6 +45,7 @@ from memolith.storage.rows import (
     ANSWER,
     CLIENT_CALLS,
     CLIENT_KEY,
+    DUPLICATE_MARK,
     EVENT,
     EVENT_HEAD,
     HEAD,
@@ -52,6 +61,7 @@ from memolith.storage.rows import (
     PASSAGE_WITH_ITEM,
     STEP,
     STORED_PASSAGE,
+    SUPERSEDED_MARK,
     TITLED_READ,
     Head,
     Parameter,
@@ -63,7 +73,7 @@ from memolith.storage.rows import (
 from memolith.storage.sql_files import FILTERS_MARK
 from memolith.storage.statements import Statements
 from memolith.storage.tenant_facts import Fact, TenantFacts
-from memolith.storage.terms import TERMS_VERSION, own, sketch
+from memolith.storage.terms import TERMS_VERSION, own, sketch, work_ahead
 from memolith.storage.text_scope import (
     most_items_worth_narrowing,
     scope_groups,
@@ -176,6 +186,10 @@ class StoreReader(ABC):
         if tenant not in self._heads:
             self._heads[tenant] = self.statements.read_first("head", HEAD, tenant=tenant)
         return self._heads[tenant]
+
+    def work_ahead(self, tenant: str, texts: Iterable[str]) -> None:
+        head = self.head(tenant)
+        work_ahead(head.number if head else None, texts)
 
     def last_seq(self, tenant: str) -> int:
         head = self.head(tenant)
@@ -393,6 +407,12 @@ class StoreReader(ABC):
             NoteRow(row.id, row.title, row.project, row.path, row.permalink, row.waiting)
             for row in self.filtered("note_rows", caller, chosen)
         ]
+
+    def all_superseded(self, tenant: str) -> list[SupersededMark]:
+        return list(self.statements.read("all_superseded", SUPERSEDED_MARK, tenant=tenant))
+
+    def all_duplicates(self, tenant: str) -> list[DuplicateMark]:
+        return list(self.statements.read("all_duplicates", DUPLICATE_MARK, tenant=tenant))
 
     def superseded(self, tenant: str, ids: Collection[str]) -> dict[str, Superseded]:
         found = self.statements.rows(
@@ -743,6 +763,16 @@ class StoreReader(ABC):
     def models(self) -> dict[str, int]:
         return {row.model: row.vectors for row in self.statements.rows("count_vectors_by_model")}
 
+    def items_without_vectors(self, tenant: str, model: str, after: str, limit: int) -> list[str]:
+        found = self.statements.rows(
+            "items_without_vectors", tenant=tenant, model=model, after=after, limit=limit
+        )
+        return [row.id for row in found]
+
+    def vectors_of_other_models(self, model: str, limit: int) -> list[VectorPlace]:
+        found = self.statements.rows("vectors_of_other_models", model=model, limit=limit)
+        return [VectorPlace(row.tenant, PassageRef(row.passage)) for row in found]
+
     # Outbox
 
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
@@ -780,6 +810,10 @@ class StoreReader(ABC):
 
     def answers(self, tenant: str) -> list[KeptAnswer]:
         return list(self.statements.read("answers", ANSWER, tenant=tenant))
+
+    def has_answers(self, before: str) -> bool:
+        row = self.statements.row("count_old_answers", before=before, limit=1)
+        return row is not None and row.answers > 0
 
     def client_keys(self) -> list[ClientKey]:
         return list(self.statements.read("client_keys", CLIENT_KEY))
@@ -824,6 +858,9 @@ class StoreReader(ABC):
 
     def client_calls(self, tenant: str) -> list[ClientCalls]:
         return list(self.statements.read("client_calls", CLIENT_CALLS, tenant=tenant))
+
+    def tenants_with_old_usage(self, before: str) -> list[str]:
+        return [row.tenant for row in self.statements.rows("tenants_with_old_usage", before=before)]
 
     # Filters and facts
 

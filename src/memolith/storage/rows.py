@@ -18,6 +18,7 @@ from memolith.domain.passages import Passage, PassageRef
 from memolith.errors import StoreCorrupt
 from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
+from memolith.ports.items import DuplicateMark, SupersededMark
 from memolith.ports.links import NodeItem, Step
 from memolith.ports.text_index import Candidate
 from memolith.ports.usage import ClientCalls, ItemRead, TitledRead
@@ -223,6 +224,8 @@ def _client_key_from(columns: Columns) -> ClientKey:
 
 
 HEAD = RowShape(Head._fields, Head._make)
+SUPERSEDED_MARK = RowShape(SupersededMark._fields, SupersededMark._make)
+DUPLICATE_MARK = RowShape(DuplicateMark._fields, DuplicateMark._make)
 EVENT = RowShape(Event._fields, _event_from)
 EVENT_HEAD = RowShape(EventHead._fields, EventHead._make)
 ITEM = RowShape(Item._fields, item_from)

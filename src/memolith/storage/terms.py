@@ -17,7 +17,9 @@ from typing import NamedTuple, cast
 
 import apsw
 
+from memolith.domain.ahead import kept_ahead
 from memolith.domain.callers import Audience
+from memolith.domain.chunking import CHUNKER, chunk
 from memolith.domain.items import Item
 from memolith.domain.passages import Passage
 from memolith.storage import scripts
@@ -72,6 +74,7 @@ class IndexedText(NamedTuple):
         return len(self.body.split()) + len(self.extra.split())
 
 
+@kept_ahead
 def terms(text: str) -> list[str]:
     """Return the index terms of a text, in order.
 
@@ -156,10 +159,30 @@ def indexed(
 ) -> IndexedText:
     """Return what the text index of the tenant with this number has of a passage."""
     return IndexedText(
-        body=own(number, terms_of(passage.text)),
+        body=_own_terms(number, passage.text, terms_of),
         extra=own(number, terms_of(extra(item, passage))),
         scope=own(number, _scope(item)),
     )
+
+
+@kept_ahead
+def _own_terms(number: int, text: str, terms_of: Callable[[str], list[str]]) -> str:
+    return own(number, terms_of(text))
+
+
+def work_ahead(number: int | None, texts: Iterable[str]) -> None:
+    """Make the terms and marks of texts that are about to be written.
+
+    A tenant gets its number with its first write, and without it the terms are not hashed yet.
+    """
+    for text in texts:
+        pieces = chunk(text, CHUNKER)
+        sketch(pieces[0])
+        for piece in pieces:
+            if number is None:
+                terms(piece)
+            else:
+                _own_terms(number, piece, terms)
 
 
 def changes_index(before: Item, item: Item) -> bool:
@@ -181,6 +204,7 @@ def own(number: int, words: Iterable[str]) -> str:
     return " ".join([_tenant_token(number, word) for word in words])
 
 
+@kept_ahead
 @lru_cache(100)
 def sketch(text: str) -> tuple[int, ...]:
     """Return marks by which equal and similar texts are found.

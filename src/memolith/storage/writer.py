@@ -15,6 +15,7 @@ from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
 from memolith.ports.usage import ClientCalls, ItemRead
+from memolith.ports.vector_rows import VectorPlace
 from memolith.storage.job_queue import pause_s, share_of
 from memolith.storage.reader import TERMS_RECORD, StoreReader
 from memolith.storage.rows import (
@@ -49,6 +50,9 @@ REBUILT_TABLES = (
     "reset_heads",
 )
 """The statements that empty what a rebuild fills again, in order, in every database."""
+
+ANSWERS_PER_DELETE = 200
+"""How many old answers are removed at once, so that nobody waits long for the lock."""
 
 RENEWED_PER_PAGE = 500
 """How many passages are looked at together where the text index is brought up to date."""
@@ -293,8 +297,8 @@ class StoreWriter(StoreReader):
             self.statements.do("add_client_calls", tenant=self.tenant, **call._asdict())
 
     def delete_usage(self, before: str) -> None:
-        self.statements.do("delete_old_item_reads", before=before)
-        self.statements.do("delete_old_client_calls", before=before)
+        self.statements.do("delete_old_item_reads", tenant=self.tenant, before=before)
+        self.statements.do("delete_old_client_calls", tenant=self.tenant, before=before)
 
     # Text index
 
@@ -381,11 +385,15 @@ class StoreWriter(StoreReader):
             v=v,
         )
 
-    def queue_missing_vectors(self, model: str, now: str) -> None:
-        self.statements.do("queue_missing_vectors", model=model, now=now)
+    def queue_missing_vectors(self, ids: Collection[str], now: str) -> None:
+        self.statements.do(
+            "queue_missing_vectors", tenant=self.tenant, ids=json.dumps(list(ids)), now=now
+        )
 
-    def drop_vectors_of_other_models(self, model: str) -> None:
-        self.statements.do("delete_vectors_of_other_models", model=model)
+    def drop_vectors_of_other_models(self, model: str, places: Collection[VectorPlace]) -> None:
+        self.statements.do(
+            "delete_vectors_of_other_models", model=model, places=json.dumps(list(places))
+        )
 
     # Outbox
 
@@ -449,7 +457,7 @@ class StoreWriter(StoreReader):
         self.statements.do("put_answer", tenant=tenant, **answer_columns(answer))
 
     def delete_answers(self, before: str) -> None:
-        self.statements.do("delete_answers", before=before)
+        self.statements.do("delete_answers", before=before, limit=ANSWERS_PER_DELETE)
 
     def add_client_key(self, key: ClientKey) -> None:
         self.statements.do("add_client_key", **client_key_columns(key))

@@ -139,6 +139,11 @@ LISTED_COMMANDS = (
         TENANTS,
         "List tenants, move one to another PostgreSQL database, or remove what it left behind.",
     ),
+    ListedCommand(
+        "tenants",
+        TENANTS,
+        "Show where tenants live, how large they are, and which moves would help; add a database.",
+    ),
     ListedCommand("install", INSTALL, "Add memolith to the config file of a client."),
     ListedCommand("uninstall", INSTALL, "Remove memolith from the config file of a client."),
     ListedCommand(

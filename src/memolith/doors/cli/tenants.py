@@ -1,4 +1,4 @@
-"""The command about tenants: list them, or move one to another database."""
+"""The commands about tenants: where they live, how large they are, and moving one."""
 
 import argparse
 
@@ -6,6 +6,7 @@ from memolith import store_copy
 from memolith.bootstrap import App
 from memolith.doors.cli.command import Command, Options
 from memolith.doors.cli.output import note, progress
+from memolith.engine.placement import proposed_moves
 from memolith.errors import InvalidInput
 
 
@@ -55,4 +56,36 @@ def add_tenant_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMANDS = (Command("tenant", tenant, add_tenant_options, reads_only=only_lists),)
+def tenants(app: App, options: Options) -> object:
+    if options.add:
+        return {"added": store_copy.add_database(app.store, options.add)}
+    places = store_copy.placement(app.store)
+    databases = list(store_copy.database_urls(app.store)) or [store_copy.THIS_FOLDER]
+    return {
+        "tenants": [place._asdict() for place in places],
+        "databases": [
+            {
+                "database": name,
+                "tenants": sum(place.database == name for place in places),
+                "bytes": sum(place.bytes for place in places if place.database == name),
+            }
+            for name in databases
+        ],
+        "proposed_moves": [move._asdict() for move in proposed_moves(places, databases)],
+    }
+
+
+def adds_nothing(options: Options) -> bool:
+    return options.add is None
+
+
+def add_tenants_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--add", metavar="URL", help="add a PostgreSQL database that tenants can move to"
+    )
+
+
+COMMANDS = (
+    Command("tenant", tenant, add_tenant_options, reads_only=only_lists),
+    Command("tenants", tenants, add_tenants_options, reads_only=adds_nothing),
+)

@@ -56,7 +56,11 @@ def import_export(app: App, options: Options) -> object:
     source = None if options.again else os.path.basename(options.file)
     with opened_lines(options.file) as lines, file_named(options.file):
         report = app.engine.maintenance.import_(
-            Caller(tenant=options.tenant), lines, progress("importing"), source
+            Caller(tenant=options.tenant),
+            lines,
+            progress("importing"),
+            source,
+            in_parts=options.in_parts,
         )
     if report.known:
         note(f"{report.known:,} lines were imported before; `--again` adds texts once more.")
@@ -126,6 +130,11 @@ def add_import_options(parser: argparse.ArgumentParser) -> None:
         "--again",
         action="store_true",
         help="take what an earlier import brought once more, as new items",
+    )
+    parser.add_argument(
+        "--in-parts",
+        action="store_true",
+        help="let others write in between; if it stops in the middle, run it again to go on",
     )
     add_tenant(parser)
     add_foreign_options(parser)

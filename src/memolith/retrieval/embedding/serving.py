@@ -10,6 +10,9 @@ from memolith.ports.vectors import Meaning, Vectors
 from memolith.retrieval.embedding.worker import EmbedWorker, nothing_follows, tell_nobody
 
 NO_BUDGET_S = 3600.0
+ITEMS_PER_QUEUING = 500
+VECTORS_PER_DELETE = 200
+"""How much is written at once where nobody waits for it, and others may want to write."""
 
 
 class VectorStage(Protocol):
@@ -95,8 +98,7 @@ class Embeddings:
             vectors = rows.models()
             waits = rows.count_waiting(None, "embed", 1) > 0
         if vectors.keys() - {embedder.id} and not self._has_queued:
-            with self._store.writing(None) as writer:
-                writer.queue_missing_vectors(embedder.id, self._clock.now())
+            self._queue_missing(embedder)
             self._has_queued = True
             waits = True
         if waits and vectors.get(self._builtin.id, 0) > vectors.get(embedder.id, 0):
@@ -116,13 +118,40 @@ class Embeddings:
         """Remove the vectors of earlier models, once the chosen one has embedded everything."""
         if self.embedder is None:
             return
-        with self._store.writing(None) as rows:
+        model = self.embedder.id
+        with self._store.reading(None) as rows:
             models = rows.models()
-            has_others = len(models) > 1 and self.embedder.id in models
-            if has_others and not rows.count_waiting(None, "embed", 1):
-                rows.drop_vectors_of_other_models(self.embedder.id)
+            has_others = len(models) > 1 and model in models
+            if not has_others or rows.count_waiting(None, "embed", 1):
+                return
+        while True:
+            # Found without the lock: in a large store that takes longer than to remove them.
+            with self._store.reading(None) as rows:
+                places = rows.vectors_of_other_models(model, VECTORS_PER_DELETE)
+            if not places:
+                return
+            with self._store.writing(None) as writer:
+                writer.drop_vectors_of_other_models(model, places)
+
+    def _queue_missing(self, embedder: Embedder) -> None:
+        """Queue what the model has not embedded, a few items at a time: others write meanwhile."""
+        with self._store.reading(None) as rows:
+            tenants = rows.tenants()
+        for tenant in tenants:
+            last = ""
+            while True:
+                with self._store.reading(tenant) as rows:
+                    ids = rows.items_without_vectors(tenant, embedder.id, last, ITEMS_PER_QUEUING)
+                if not ids:
+                    break
+                with self._store.writing(tenant) as writer:
+                    writer.queue_missing_vectors(ids, self._clock.now())
+                last = ids[-1]
 
     def retry_failed(self) -> None:
         """Try again what could not be embedded."""
-        with self._store.writing(None) as rows:
-            rows.retry_failed("embed", self._clock.now())
+        with self._store.reading(None) as rows:
+            if not rows.outbox_counts().get(("embed", "failed")):
+                return
+        with self._store.writing(None) as writer:
+            writer.retry_failed("embed", self._clock.now())

@@ -1,6 +1,5 @@
 """Makes vectors for what was written, outside of the write itself."""
 
-import hashlib
 import logging
 import time
 from collections import defaultdict
@@ -8,7 +7,7 @@ from collections.abc import Callable, Sequence
 from threading import main_thread
 from typing import NamedTuple
 
-from memolith.domain.passages import PassageRef
+from memolith.domain.passages import PassageRef, text_digest
 from memolith.engine.telemetry import step
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
 from memolith.ports.clock import Clock
@@ -19,6 +18,13 @@ from memolith.ports.store import Store
 CONSUMER = "embed"
 LEASE_S = 60
 MAX_JOBS_PER_LEASE = 32
+MAX_JOBS_PER_BULK_LEASE = 128
+"""Where nobody waits, more texts are embedded together: the more there are, the better those of
+the same length fill the runs of the model."""
+
+JOBS_PER_WRITE = 32
+"""How many jobs are stored at once, so that others do not wait long for the write lock."""
+
 FIRST_LEASE_OF_SHORT_BUDGET = 4
 SHORT_BUDGET_S = 1.0
 """With a budget of at most this, the first lease is small, so that something is done in time."""
@@ -95,7 +101,7 @@ class EmbedWorker(NamedTuple):
                 self._postpone_all(jobs, error)
                 break
             tell(done)
-            size = min(size * 2, MAX_JOBS_PER_LEASE)
+            size = min(size * 2, MAX_JOBS_PER_LEASE if tenant else MAX_JOBS_PER_BULK_LEASE)
         return done
 
     def _others_finish(self, tenant: str, end_s: float) -> bool:
@@ -172,9 +178,11 @@ class EmbedWorker(NamedTuple):
         self._make_vectors(list(missing), vectors, end_s)
         done = 0
         for tenant, jobs_of_tenant in jobs_of_tenants.items():
-            done_streams = self._store(tenant, jobs_of_tenant, due, vectors)
-            self.follow_up(self.store, tenant, done_streams)
-            done += len(done_streams)
+            for start in range(0, len(jobs_of_tenant), JOBS_PER_WRITE):
+                some_jobs = jobs_of_tenant[start : start + JOBS_PER_WRITE]
+                done_streams = self._store(tenant, some_jobs, due, vectors)
+                self.follow_up(self.store, tenant, done_streams)
+                done += len(done_streams)
         return done
 
     def _look_up(
@@ -192,11 +200,11 @@ class EmbedWorker(NamedTuple):
                 due[job] = {
                     passage.ref: passage.text
                     for passage in rows.unembedded(tenant, job.stream, model)
-                    if passage.digest != _digest(passage.text)
+                    if passage.digest != text_digest(passage.text)
                 }
                 for text in due[job].values():
                     # Where the tenant has the same text elsewhere, its vector is there already.
-                    vector = rows.vector_by_digest(tenant, _digest(text), model)
+                    vector = rows.vector_by_digest(tenant, text_digest(text), model)
                     if vector is None:
                         missing[text] = None
                     else:
@@ -229,6 +237,8 @@ class EmbedWorker(NamedTuple):
         """
         model = self.embedder.id
         done = []
+        # Before the write: nobody should wait for a lock meanwhile.
+        digests = {text: text_digest(text) for job in jobs for text in due[job].values()}
         with self.store.writing(tenant) as rows:
             for job in jobs:
                 present = rows.unembedded(tenant, job.stream, model)
@@ -237,14 +247,10 @@ class EmbedWorker(NamedTuple):
                     # A text that has changed meanwhile has a job of its own, whose vector must not
                     # be overwritten.
                     if text in vectors and texts.get(ref) == text:
-                        rows.put_vector(ref, model, _digest(text), vectors[text])
+                        rows.put_vector(ref, model, digests[text], vectors[text])
                 if all(text in vectors for text in due[job].values()):
                     rows.finish_job(job)
                     done.append(job.stream)
                 else:
                     rows.release_job(job)
         return done
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -74,9 +74,11 @@ class LocalStage:
             index.follow(rows)
             newest_change = rows.slot_marks().change
         index.tidy()
-        with self._writing(None) as writer:
-            # What every snapshot covers by now goes, and with it vectors without a passage.
-            writer.prune_slots(newest_change - KEPT_CHANGES)
+        has_more = True
+        while has_more:
+            with self._writing(None) as writer:
+                # What every snapshot covers by now goes, and with it vectors without a passage.
+                has_more = writer.prune_slots(newest_change - KEPT_CHANGES)
         return True
 
     def drop(self, embedder: Embedder | None) -> None:

@@ -102,6 +102,10 @@ values (%(number)s, %(name)s, %(oldest)s, %(checksum)s);
 vacuum (index_cleanup on, truncate off)
     event, item, tag, passage, posting, term, sketch, link, embedding, outbox, access;
 
+-- name: analyze
+-- Let the planner know what the tables hold now.
+analyze;
+
 -- name: database_size
 -- The size of the database in bytes.
 select pg_database_size(current_database()) as bytes;
@@ -838,6 +842,20 @@ where m.tenant = %(tenant)s
 order by m.at desc, m.item
 limit 100;
 
+-- name: all_superseded
+-- Every mark of a replaced item.
+select item, successor, at, similarity, reason
+from superseded
+where tenant = %(tenant)s
+order by item, successor;
+
+-- name: all_duplicates
+-- Every mark of an item that says the same as another.
+select item, original, similarity
+from duplicate
+where tenant = %(tenant)s
+order by item, original;
+
 -- name: put_superseded
 -- Mark an item as replaced by a newer one.
 insert into superseded (tenant, item, successor, at, similarity, reason)
@@ -1056,10 +1074,21 @@ set times = item_read.times + excluded.times,
 delete from item_read
 where tenant = %(tenant)s and item = %(item)s;
 
+-- name: tenants_with_old_usage
+-- The tenants that have reads or calls to be forgotten.
+select tenant
+from item_read
+where last < %(before)s
+union
+select tenant
+from client_call
+where last < %(before)s
+order by tenant;
+
 -- name: delete_old_item_reads
--- Forget old reads, of all tenants.
+-- Forget old reads.
 delete from item_read
-where last < %(before)s;
+where tenant = %(tenant)s and last < %(before)s;
 
 -- name: client_calls
 -- The calls of every program, the last one first.
@@ -1079,9 +1108,9 @@ set calls = client_call.calls + excluded.calls,
     last_error = case when excluded.last_error <> '' then excluded.last_error else client_call.last_error end;
 
 -- name: delete_old_client_calls
--- Forget programs that have not called for long, of all tenants.
+-- Forget programs that have not called for long.
 delete from client_call
-where last < %(before)s;
+where tenant = %(tenant)s and last < %(before)s;
 
 -- ======== Text index ========
 
@@ -1244,19 +1273,41 @@ where tenant = %(tenant)s and passage = %(passage)s;
 delete from embedding
 where tenant = %(tenant)s and passage = %(passage)s and model = %(model)s;
 
+-- name: vectors_of_other_models
+-- Some vectors of other models than this one.
+select tenant, passage
+from embedding
+where model <> %(model)s
+limit %(limit)s;
+
 -- name: delete_vectors_of_other_models
--- Remove the vectors of every model but this one.
+-- Remove the vectors of these passages that are of every model but this one.
 delete from embedding
-where model <> %(model)s;
+where model <> %(model)s and (tenant, passage) in (
+    select p ->> 0, (p ->> 1)::bigint
+    from jsonb_array_elements(%(places)s::jsonb) p
+);
+
+-- name: items_without_vectors
+-- The next items of a tenant that have no vector of this model.
+select id
+from item i
+where tenant = %(tenant)s and id > %(after)s and not exists (
+    select 1
+    from embedding e
+    where e.tenant = i.tenant and e.model = %(model)s and e.passage >= i.row << 20 and e.passage < (i.row + 1) << 20
+)
+order by id
+limit %(limit)s;
 
 -- name: queue_missing_vectors
--- Queue every item that has no vector of this model.
+-- Queue these items to be embedded.
 insert into outbox (tenant, seq, consumer, stream, status, due)
 select tenant,
     (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id),
     'embed', id, 'pending', %(now)s
 from item i
-where (tenant, row) not in (select tenant, passage >> 20 from embedding where model = %(model)s)
+where tenant = %(tenant)s and id in (select jsonb_array_elements_text(%(ids)s::jsonb))
 on conflict do nothing;
 
 -- name: nearest
@@ -1502,10 +1553,21 @@ values (%(tenant)s, %(actor)s, %(key)s, %(request)s, %(body)s, %(sealed)s, %(at)
 on conflict (tenant, actor, key) do update
 set request = excluded.request, body = excluded.body, sealed = excluded.sealed, at = excluded.at;
 
+-- name: count_old_answers
+-- How many answers are old, of all tenants, counted up to a limit.
+select count(*) as answers
+from (select 1 from answer where at < %(before)s limit %(limit)s) a;
+
 -- name: delete_answers
--- Remove old answers, of all tenants.
+-- Remove some old answers, of all tenants.
 delete from answer
-where at < %(before)s;
+where (tenant, actor, key) in (
+    select tenant, actor, key
+    from answer
+    where at < %(before)s
+    order by at
+    limit %(limit)s
+);
 
 -- name: savepoint
 -- Mark where a part of a transaction begins.

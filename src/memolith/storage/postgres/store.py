@@ -134,6 +134,7 @@ class PostgresStore:
                 rows = stack.enter_context(self._writing_at_home(tenant, wait_s))
             except TenantMoving:
                 self.forget()
+                self._thaw_if_abandoned(tenant)
                 rows = stack.enter_context(self._writing_at_home(tenant, wait_s))
             yield rows
 
@@ -297,6 +298,28 @@ class PostgresStore:
     ) -> int:
         """Move a tenant to another database; returns how many events it had."""
         return TenantMove(self, tenant, url, embed, progress).run()
+
+    def _thaw_if_abandoned(self, tenant: str | None) -> None:
+        """Let a tenant write again whose move was killed before its new home was noted.
+
+        Who moves a tenant holds a lock until the map is written. So if the lock is free, the home
+        that the map names is where the tenant lives, and it is frozen there for nothing.
+        """
+        if tenant is None or not self._leads:
+            return
+        with self.writing(None) as lock:
+            if lock.lock_tenant_move(tenant):
+                self.forget()
+                home = self.home(tenant)
+                if home is None:
+                    lock.set_frozen(tenant, False)
+                else:
+                    home.freeze(tenant, False)
+
+    def analyze(self) -> None:
+        """Let the planner know what the tables hold now, as far as this role may."""
+        with self.owning() as db:
+            db.execute(QUERIES["analyze"])
 
     def freeze(self, tenant: str, frozen: bool) -> None:
         """Refuse a tenant's writes in this database, or let them in again."""

@@ -7,12 +7,13 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from memolith.engine.progress import Progress, no_progress
-from memolith.engine.tenant_copy import carry_rest, follow, unequal
+from memolith.engine.tenant_copy import carry_rest, follow, unequal, unequal_logs
 from memolith.engine.verification import differences
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
 
 if TYPE_CHECKING:
     from memolith.storage.postgres.store import PostgresStore
+    from memolith.storage.postgres.writer import PostgresWriter
 
 
 class TenantMove:
@@ -35,27 +36,24 @@ class TenantMove:
     def run(self) -> int:
         """Move the tenant; returns how many events it had. If it fails, nothing has changed."""
         leader = self._leader
-        with leader.writing(None) as lock:
+        with ExitStack() as opened, leader.writing(None) as lock:
             if not lock.lock_tenant_move(self._tenant):
                 raise Conflict("Somebody else moves this tenant right now; nothing was done.")
             leader.forget()
-            source = leader.home(self._tenant) or leader.plain_store(leader.url)
-            target = self._target()
+            # A store that does not follow the tenant when it has moved.
+            plain = opened.enter_context(closing(leader.plain_store(leader.url)))
+            source = leader.home(self._tenant) or plain
+            target = plain if self._moves_back else leader.store_at(self._url)
             events = self._check(source, target)
-            self._copy(source, target)
-            self._switch(source, target)
-            leader.forget()
-            return events
+            checked = self._copy(source, target)
+            self._switch(source, target, checked, lock)
+        leader.forget()
+        return events
 
     @property
     def _moves_back(self) -> bool:
         """Whether the tenant comes back to the database that holds the map."""
         return self._url == self._leader.url
-
-    def _target(self) -> PostgresStore:
-        if self._moves_back:
-            return self._leader.plain_store(self._url)
-        return self._leader.store_at(self._url)
 
     def _check(self, source: PostgresStore, target: PostgresStore) -> int:
         """How many events the tenant has; refuses a tenant or a target that makes no sense."""
@@ -67,37 +65,57 @@ class TenantMove:
                 raise InvalidInput("The tenant lives in this database already.", field="to")
         return events
 
-    def _copy(self, source: PostgresStore, target: PostgresStore) -> None:
-        """Copy nearly everything while the tenant goes on writing, and check the copy."""
+    def _copy(self, source: PostgresStore, target: PostgresStore) -> int:
+        """Copy nearly everything while the tenant goes on writing, and check the copy.
+
+        Returns the number of the last event that was checked.
+        """
         # An earlier move away from the target has left the tenant frozen there.
         target.freeze(self._tenant, False)
-        follow(source, target, self._tenant, self._progress)
+        follow(source, target, self._tenant, self._progress, with_vectors=True, nearly=True)
         self._embed(target)
+        # Without statistics the planner would take the tables for empty, and the first searches
+        # and writes of a large tenant would take seconds.
+        target.analyze()
         problems = differences(target, self._tenant)
         if problems:
             raise StoreCorrupt(
                 f"The copy does not equal its log, so nothing was changed: {problems[0]}"
             )
-        follow(source, target, self._tenant, self._progress)
+        follow(source, target, self._tenant, self._progress, with_vectors=True, nearly=True)
+        carry_rest(source, target, self._tenant)
+        with target.reading(self._tenant) as rows:
+            checked = rows.last_seq(self._tenant)
+        problems = unequal_logs(source, target, self._tenant, checked)
+        if problems:
+            raise StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
+        follow(source, target, self._tenant, self._progress, with_vectors=True, nearly=True)
+        return checked
 
-    def _switch(self, source: PostgresStore, target: PostgresStore) -> None:
-        """Copy the last events while writes are refused, and note the new home."""
+    def _switch(
+        self, source: PostgresStore, target: PostgresStore, checked: int, lock: PostgresWriter
+    ) -> None:
+        """Copy the last events while writes are refused, and note the new home.
+
+        If the process dies here, the next writer finds that nobody moves the tenant any more, and
+        lets its writes in again: see `PostgresStore.writing`.
+        """
         # Waits for the writer at work.
         source.freeze(self._tenant, True)
         with ExitStack() as on_failure:
             on_failure.callback(source.freeze, self._tenant, False)
-            follow(source, target, self._tenant, self._progress)
+            follow(source, target, self._tenant, self._progress, with_vectors=True)
             carry_rest(source, target, self._tenant)
-            problems = unequal(source, target, self._tenant)
+            problems = unequal(source, target, self._tenant, checked)
             if problems:
                 raise StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
-            with self._leader.writing(None) as rows:
-                if self._moves_back:
-                    rows.delete_home(self._tenant)
-                else:
-                    rows.put_home(self._tenant, self._url)
-                rows.notify_of_homes()
-            # The move is done: the tenant stays frozen where it was.
+            # In the transaction that holds the lock: should the lock be lost, nothing is noted.
+            if self._moves_back:
+                lock.delete_home(self._tenant)
+            else:
+                lock.put_home(self._tenant, self._url)
+            lock.notify_of_homes()
+            # The move is done with the commit: the tenant stays frozen where it was.
             on_failure.pop_all()
 
 

@@ -23,6 +23,9 @@ PRAGMAS = (
 )
 """How every connection is set up."""
 
+NEW_FILE_PRAGMA = "auto_vacuum=incremental"
+"""Lets a file keep a map of its pages, so that it can be compacted and blanked in small steps."""
+
 READ_ONLY_PRAGMAS = ("temp_store=memory", "cache_size=-4000", "mmap_size=1073741824")
 """How a connection is set up where nothing can be written."""
 
@@ -160,6 +163,9 @@ class Connections:
         db.transaction_mode = "immediate"
         wait = _patience(self._busy_s)
         db.set_busy_handler(wait)
+        if not db.pragma("page_count"):
+            # On a file with pages it would wait for the write lock, and change nothing.
+            _run_pragma(db, NEW_FILE_PRAGMA, wait)
         for pragma in PRAGMAS:
             _run_pragma(db, pragma, wait)
         return db

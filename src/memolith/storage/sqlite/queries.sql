@@ -782,6 +782,20 @@ where m.tenant = :tenant
 order by m.at desc, m.item
 limit 100;
 
+-- name: all_superseded
+-- Every mark of a replaced item.
+select item, successor, at, similarity, reason
+from superseded
+where tenant = :tenant
+order by item, successor;
+
+-- name: all_duplicates
+-- Every mark of an item that says the same as another.
+select item, original, similarity
+from duplicate
+where tenant = :tenant
+order by item, original;
+
 -- name: put_superseded
 -- Mark an item as replaced by a newer one.
 insert into superseded (tenant, item, successor, at, similarity, reason)
@@ -1000,10 +1014,21 @@ set times = item_read.times + excluded.times,
 delete from item_read
 where tenant = :tenant and item = :item;
 
+-- name: tenants_with_old_usage
+-- The tenants that have reads or calls to be forgotten.
+select tenant
+from item_read
+where last < :before
+union
+select tenant
+from client_call
+where last < :before
+order by tenant;
+
 -- name: delete_old_item_reads
--- Forget old reads, of all tenants.
+-- Forget old reads.
 delete from item_read
-where last < :before;
+where tenant = :tenant and last < :before;
 
 -- name: client_calls
 -- The calls of every program, the last one first.
@@ -1023,9 +1048,9 @@ set calls = client_call.calls + excluded.calls,
     last_error = case when excluded.last_error <> '' then excluded.last_error else client_call.last_error end;
 
 -- name: delete_old_client_calls
--- Forget programs that have not called for long, of all tenants.
+-- Forget programs that have not called for long.
 delete from client_call
-where last < :before;
+where tenant = :tenant and last < :before;
 
 
 -- ======== Text index ========
@@ -1148,19 +1173,38 @@ where tenant = :tenant and passage = :passage;
 delete from embedding
 where tenant = :tenant and passage = :passage and model = :model;
 
+-- name: vectors_of_other_models
+-- Some vectors of other models than this one.
+select tenant, passage
+from embedding
+where model <> :model
+limit :limit;
+
 -- name: delete_vectors_of_other_models
--- Remove the vectors of every model but this one.
+-- Remove the vectors of these passages that are of every model but this one.
 delete from embedding
-where model <> :model;
+where model <> :model and passage in (select value ->> 1 from json_each(:places));
+
+-- name: items_without_vectors
+-- The next items of a tenant that have no vector of this model.
+select id
+from item i
+where tenant = :tenant and id > :after and not exists (
+    select 1
+    from embedding e
+    where e.model = :model and e.passage >= i.row << 20 and e.passage < (i.row + 1) << 20
+)
+order by id
+limit :limit;
 
 -- name: queue_missing_vectors
--- Queue every item that has no vector of this model.
+-- Queue these items to be embedded.
 insert into outbox (tenant, seq, consumer, stream, status, due)
 select tenant,
     (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant and e.stream = i.id),
     'embed', id, 'pending', :now
 from item i
-where (tenant, row) not in (select tenant, passage >> 20 from embedding where model = :model)
+where tenant = :tenant and id in (select value from json_each(:ids))
 on conflict do nothing;
 
 
@@ -1208,14 +1252,19 @@ where seq > :seq
 order by seq;
 
 -- name: delete_slot_changes
--- Cut the feed of changes.
+-- Cut some entries off the feed of changes.
 delete from slot_change
-where seq <= :seq;
+where seq <= min(:seq, (select min(seq) from slot_change) + :limit);
+
+-- name: count_prunable_slots
+-- Whether something is left of the feed up to a change, or a vector without its passage.
+select exists (select 1 from slot_change where seq <= :seq)
+    + exists (select 1 from embedding where passage < 0) as slots;
 
 -- name: delete_detached_vectors
--- Remove vectors whose passage is gone since a rebuild.
+-- Remove some vectors whose passage is gone since a rebuild.
 delete from embedding
-where passage < 0;
+where id in (select id from embedding where passage < 0 limit :limit);
 
 -- name: vectors_at
 -- The vectors of these passages.
@@ -1395,10 +1444,21 @@ values (:tenant, :actor, :key, :request, :body, :sealed, :at)
 on conflict (tenant, actor, key) do update
 set request = excluded.request, body = excluded.body, sealed = excluded.sealed, at = excluded.at;
 
+-- name: count_old_answers
+-- How many answers are old, of all tenants, counted up to a limit.
+select count(*) as answers
+from (select 1 from answer where at < :before limit :limit) a;
+
 -- name: delete_answers
--- Remove old answers, of all tenants.
+-- Remove some old answers, of all tenants.
 delete from answer
-where at < :before;
+where (tenant, actor, key) in (
+    select tenant, actor, key
+    from answer
+    where at < :before
+    order by at
+    limit :limit
+);
 
 -- name: savepoint
 -- Mark where a part of a transaction begins.

@@ -1,7 +1,8 @@
 """Leaves no byte of what was erased in a SQLite file."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,16 @@ LAST_CHILD_OFFSET = 8
 """Where the header of an interior page has the number of its last child."""
 
 MAX_PAGE_BYTES = 65536
+LOCK_BYTE = 1 << 30
+"""The page with this byte is used for locks alone."""
+
+FIRST_MAP_PAGE = 2
+MAP_ENTRY_BYTES = 5
+MAPPED_ROOT = 1
+MAPPED_TREE_PAGE = 5
+MAPPED_TREE_PAGES = (MAPPED_ROOT, MAPPED_TREE_PAGE)
+"""How the map of pages, which a file with `auto_vacuum` has, calls pages of trees."""
+
 SCHEMA_PAGE = 1
 """The root of the tree that names the roots of all others."""
 
@@ -81,15 +92,56 @@ def blank_unused_bytes(file: Path, page_size: int, roots: Iterable[int]) -> None
     The caller holds the write lock, has emptied the write-ahead log, and knows the root pages of
     all trees.
     """
+    with _opened(file) as raw:
+        _blank_trees(raw, page_size, [SCHEMA_PAGE, *roots])
+
+
+def blank_some_pages(file: Path, page_size: int, first: int, count: int) -> int | None:
+    """Blank the unused middle of so many pages; returns the number of the next page, if any.
+
+    The file has a map of its pages. The caller holds the write lock, and the file has everything
+    that is in the write-ahead log.
+    """
+    with _opened(file) as raw:
+        page_count = raw.xFileSize() // page_size
+        end = min(first + count, page_count + 1)
+        for number in range(first, end):
+            if number == SCHEMA_PAGE or _kind_in_map(raw, page_size, number) in MAPPED_TREE_PAGES:
+                page_start = (number - 1) * page_size
+                page = tree_page(raw.xRead(page_size, page_start), is_first=number == SCHEMA_PAGE)
+                if page is not None:
+                    _blank_gap(raw, page, page_start, page_size)
+    return end if end <= page_count else None
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[apsw.VFSFile]:
     # Through SQLite's own file layer: closing the file by other means would drop the locks that
     # this process holds on it.
     flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0]
     raw = apsw.VFSFile("", str(file), flags)
     try:
-        _blank_trees(raw, page_size, [SCHEMA_PAGE, *roots])
+        yield raw
         raw.xSync(apsw.SQLITE_SYNC_FULL)
     finally:
         raw.xClose()
+
+
+def _kind_in_map(raw: apsw.VFSFile, page_size: int, number: int) -> int:
+    """What the map of pages says of a page; 0 for the pages of the map itself.
+
+    A page of the map tells of the pages that follow it, in five bytes each. The page with the byte
+    that SQLite locks is never used, also not for the map.
+    """
+    lock_page = LOCK_BYTE // page_size + 1
+    mapped_pages = page_size // MAP_ENTRY_BYTES
+    map_page = (number - FIRST_MAP_PAGE) // (mapped_pages + 1) * (mapped_pages + 1) + FIRST_MAP_PAGE
+    if map_page == lock_page:
+        map_page += 1
+    if number <= map_page or number == lock_page:
+        return 0
+    entry = (map_page - 1) * page_size + MAP_ENTRY_BYTES * (number - map_page - 1)
+    return raw.xRead(1, entry)[0]
 
 
 def _blank_trees(raw: apsw.VFSFile, page_size: int, roots: list[int]) -> None:
@@ -113,9 +165,13 @@ def _blank_trees(raw: apsw.VFSFile, page_size: int, roots: list[int]) -> None:
         if page is None:
             continue
         waiting += page.children
-        gap = page.gap
-        if gap.end <= page_size and page.data[gap.start : gap.end].strip(b"\0"):
-            raw.xWrite(bytes(gap.end - gap.start), page_start + gap.start)
+        _blank_gap(raw, page, page_start, page_size)
+
+
+def _blank_gap(raw: apsw.VFSFile, page: TreePage, page_start: int, page_size: int) -> None:
+    gap = page.gap
+    if gap.end <= page_size and page.data[gap.start : gap.end].strip(b"\0"):
+        raw.xWrite(bytes(gap.end - gap.start), page_start + gap.start)
 
 
 def tree_page(data: bytes, is_first: bool) -> TreePage | None:

@@ -1,5 +1,6 @@
 """The SQLite store: one file in WAL mode, used by many processes."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -9,9 +10,9 @@ import apsw
 from memolith.errors import DiskFull, StoreBusy
 from memolith.private_files import make_private_folder
 from memolith.storage.sqlite.backup import FILE, Progress, copy_to_file, no_progress
-from memolith.storage.sqlite.connections import Connections, translated_errors
+from memolith.storage.sqlite.connections import NEW_FILE_PRAGMA, Connections, translated_errors
 from memolith.storage.sqlite.schema import migrate
-from memolith.storage.sqlite.shred import blank_unused_bytes
+from memolith.storage.sqlite.shred import blank_some_pages, blank_unused_bytes
 from memolith.storage.sqlite.statements import SqliteStatements
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 from memolith.storage.sqlite.writer import LAST_ERASED, SqliteWriter
@@ -24,6 +25,15 @@ SHRED_ATTEMPTS = 20
 LAST_SHREDDED = "last shredded"
 """The store-wide record that names the last erasure of which no byte is left."""
 NOTHING_ERASED = "nothing"
+
+SHRED_PAUSE_S = 0.01
+"""How long it waits for readers before the next attempt."""
+
+FIRST_PAGE = 1
+PAGES_PER_STEP = 100
+"""How many pages are blanked or moved before others have their turn."""
+
+AUTO_VACUUM_INCREMENTAL = 2
 
 MIN_FREE_PAGES = 1000
 MIN_FREE_SHARE = 4
@@ -99,20 +109,56 @@ class SqliteStore:
             translated_errors(),
             closing(self._connections.open()) as db,
         ):
-            for _ in range(SHRED_ATTEMPTS):
-                if not _empty_write_ahead_log(db):
-                    return False
-                with db:
-                    if self._write_ahead_log_has_bytes():
-                        # Somebody wrote in between, so the file is not complete yet.
-                        continue
+            erased = _store_records(db).get(LAST_ERASED, NOTHING_ERASED)
+            if not _empty_write_ahead_log(db):
+                return False
+            if _has_page_map(db):
+                is_blanked = self._blank_in_steps(db.pragma("page_size"))
+            else:
+                is_blanked = self._blank_at_once(db)
+            if not is_blanked:
+                return False
+            with db:
+                SqliteStatements(db).do("put_record", tenant="", name=LAST_SHREDDED, value=erased)
+            return _empty_write_ahead_log(db)
+        return False
+
+    def _blank_in_steps(self, page_size: int) -> bool:
+        """Blank unused bytes, some pages at a time, so that nobody waits long for the lock."""
+        page: int | None = FIRST_PAGE
+        attempts = 0
+        with closing(self._connections.open()) as checkpointer:
+            while page is not None:
+                # Nearly all of the log goes into the file while others can write, the rest of it
+                # while they cannot.
+                _copy_write_ahead_log(checkpointer)
+                # A new connection for each step, which has cached no page with the old bytes.
+                with closing(self._connections.open()) as db, db:
+                    is_complete = _copy_write_ahead_log(checkpointer)
+                    if is_complete:
+                        page = blank_some_pages(self.file, page_size, page, PAGES_PER_STEP)
+                        SqliteStatements(db).do("touch_database_id")
+                if not is_complete:
+                    # Somebody reads what was there before; without the rest, the file is old.
+                    attempts += 1
+                    if attempts > SHRED_ATTEMPTS:
+                        return False
+                    time.sleep(SHRED_PAUSE_S)
+        return True
+
+    def _blank_at_once(self, db: apsw.Connection) -> bool:
+        """Blank unused bytes of a file that an earlier version made, which has no map of pages."""
+        for _ in range(SHRED_ATTEMPTS):
+            with db:
+                if not self._write_ahead_log_has_bytes():
                     statements = SqliteStatements(db)
                     roots = [row.page for row in statements.rows("tree_roots")]
                     blank_unused_bytes(self.file, db.pragma("page_size"), roots)
                     statements.do("touch_database_id")
-                    erased = _store_records(db).get(LAST_ERASED, NOTHING_ERASED)
-                    statements.do("put_record", tenant="", name=LAST_SHREDDED, value=erased)
-                return _empty_write_ahead_log(db)
+                    return True
+            # Somebody wrote in between, so the file is not complete yet.
+            if not _empty_write_ahead_log(db):
+                return False
         return False
 
     def _write_ahead_log_has_bytes(self) -> bool:
@@ -122,9 +168,11 @@ class SqliteStore:
     def compact(self) -> None:
         """Give free pages back to the system where there are many, and empty the log."""
         with translated_errors(), self._connections.borrow() as db:
-            pages = db.pragma("page_count")
-            free = db.pragma("freelist_count")
-            if free > MIN_FREE_PAGES and free > pages // MIN_FREE_SHARE:
+            if _has_page_map(db):
+                _give_back_free_pages(db)
+            elif _has_many_free_pages(db):
+                # From now on the file has a map of its pages. Others cannot write meanwhile.
+                db.execute(f"pragma {NEW_FILE_PRAGMA}")
                 db.execute("vacuum")
             records = _store_records(db)
             if records.get(LAST_ERASED, NOTHING_ERASED) == records.get(LAST_SHREDDED):
@@ -161,7 +209,44 @@ def _store_records(db: apsw.Connection) -> dict[str, str]:
     return {row.name: row.value for row in rows}
 
 
+def _has_page_map(db: apsw.Connection) -> bool:
+    """Whether the file tells what each of its pages is; it does unless an old version made it."""
+    return bool(db.pragma("auto_vacuum") == AUTO_VACUUM_INCREMENTAL)
+
+
+def _has_many_free_pages(db: apsw.Connection) -> bool:
+    pages = db.pragma("page_count")
+    free = db.pragma("freelist_count")
+    return bool(free > MIN_FREE_PAGES and free > pages // MIN_FREE_SHARE)
+
+
+def _give_back_free_pages(db: apsw.Connection) -> None:
+    """Move pages from the end of the file into free ones, some at a time, and cut the file."""
+    if not _has_many_free_pages(db):
+        return
+    before = 0
+    free = db.pragma("freelist_count")
+    while free and free != before:
+        db.execute(f"pragma incremental_vacuum({PAGES_PER_STEP})").fetchall()
+        before = free
+        free = db.pragma("freelist_count")
+
+
+def _copy_write_ahead_log(db: apsw.Connection) -> bool:
+    """Copy the write-ahead log into the file; False if a reader needs what the file has now."""
+    _, frames, copied = _checkpoint(db, "passive")
+    return frames == copied
+
+
 def _empty_write_ahead_log(db: apsw.Connection) -> bool:
     """Copy the write-ahead log into the file and cut it to nothing; False if a reader needs it."""
-    is_blocked = db.pragma("wal_checkpoint", "truncate")[0]
+    # First what can be copied while others write.
+    _checkpoint(db, "passive")
+    is_blocked, _, _ = _checkpoint(db, "truncate")
     return not is_blocked
+
+
+def _checkpoint(db: apsw.Connection, mode: str) -> tuple[int, int, int]:
+    """Copy the log; whether that was blocked, and how many pages it has and were copied."""
+    blocked, pages, copied = db.pragma("wal_checkpoint", mode)
+    return (blocked, pages, copied)

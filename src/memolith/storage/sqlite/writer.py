@@ -16,6 +16,9 @@ from memolith.storage.writer import REBUILT_TABLES, RENEWED_PER_PAGE, StoreWrite
 MAX_REPLACED_POSTINGS = 2000
 """If more entries of the text index have earlier terms, it is filled anew."""
 
+SLOTS_PER_DELETE = 500
+"""How much of the feed for the vector index is removed at once."""
+
 LAST_ERASED = "last erased"
 """The store-wide record that names the last erasure."""
 
@@ -45,9 +48,11 @@ class SqliteWriter(StoreWriter, SqliteSlotReader):
         assert row is not None, "the item was written or read in this transaction"
         return int(row.row)
 
-    def prune_slots(self, upto: int) -> None:
-        self.statements.do("delete_detached_vectors")
-        self.statements.do("delete_slot_changes", seq=upto)
+    def prune_slots(self, upto: int) -> bool:
+        self.statements.do("delete_detached_vectors", limit=SLOTS_PER_DELETE)
+        self.statements.do("delete_slot_changes", seq=upto, limit=SLOTS_PER_DELETE)
+        row = self.statements.row("count_prunable_slots", seq=upto)
+        return row is not None and bool(row.slots)
 
     def _renew_postings(self) -> None:
         """Replace the entries with earlier terms; if there are many, fill the index anew.
