@@ -31,7 +31,7 @@ from memolith.domain.passages import Block, PassageRef
 from memolith.domain.queries import Query
 from memolith.ports.ranker import Asked, Evidence, Ranked, Surroundings
 from memolith.retrieval.ranking import weights
-from memolith.retrieval.ranking.ranker import DIGITS, HybridRanker
+from memolith.retrieval.ranking.ranker import DIGITS, HybridRanker, reasons_of
 from memolith.retrieval.ranking.signals import Signals
 from memolith.settings import Settings
 
@@ -44,7 +44,8 @@ BY_HAND_EVERYWHERE = {
     "mentions_date": 3.0,
 }
 BY_HAND = {
-    "hybrid": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 1.0},
+    "said": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 1.0},
+    "written": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 1.0},
     "text": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 3.0},
     "vector": BY_HAND_EVERYWHERE,
 }
@@ -64,7 +65,7 @@ AROUND = (
     "length",
 )
 BY_WORDS = ("words", "words_over_0.3", "coverage")
-BY_MEANING = ("meaning", "meaning_over_0.3", "meaning_over_0.5", "foreign_meaning")
+BY_MEANING = ("meaning", "meaning_over_0.3", "meaning_over_0.5")
 TOGETHER = ("meaning_and_words", "meaning_and_coverage")
 NEAR_MEANING = (
     "previous_meaning",
@@ -73,23 +74,56 @@ NEAR_MEANING = (
     "session",
     "session_mean",
 )
-ALONE_BY_WORDS = ("alone_and_words", "alone_and_coverage")
-ALONE_BY_MEANING = ("alone_and_meaning", "alone_and_length")
 USED = {
-    "hybrid": (
+    "said": (
         *BY_MEANING,
         *BY_WORDS,
         *TOGETHER,
-        *AROUND,
+        *(name for name in AROUND if name != "alone"),
         *NEAR_MEANING,
-        *ALONE_BY_WORDS,
-        *ALONE_BY_MEANING,
+        "near_words",
+    ),
+    # Ordinary words that a note shares with a question say no more than its meaning does; only
+    # many of them, or those of a language that the model does not know, do.
+    "written": (
+        "meaning",
+        "words_over_0.3",
+        "foreign_meaning",
+        "foreign_words",
+        "foreign_coverage",
+        "length",
+        "date",
+        "time_words",
+        "alone",
+        "near_words",
+        "session",
+        "session_mean",
     ),
     # By words alone, a long passage would win for its length.
-    "text": (*BY_WORDS, *(name for name in AROUND if name != "length"), *ALONE_BY_WORDS),
-    "vector": (*BY_MEANING, "alone", "length", *ALONE_BY_MEANING),
+    "text": (
+        *BY_WORDS,
+        *(name for name in AROUND if name != "length"),
+        "near_words",
+        "alone_and_words",
+        "alone_and_coverage",
+    ),
+    "vector": (
+        *BY_MEANING,
+        "foreign_meaning",
+        "alone",
+        "length",
+        "alone_and_meaning",
+        "alone_and_length",
+    ),
 }
-"""The signals that each kind of search adds up."""
+"""The signals that each kind of search adds up; what is said and what is written apart."""
+
+PARTS_OF_MODE = {"hybrid": ("said", "written"), "text": ("text",), "vector": ("vector",)}
+FITTED_TO = {"said": ("conversation",), "written": ("notes", "file", "language")}
+"""The kinds of collections that weights are fitted to, if not to all."""
+
+ROUGH = {"meaning": 2.0, "words": 1.0, "near_words": 0.5, "session": 0.5}
+"""What the best candidates are chosen by that the order is fitted to."""
 
 PENALTY = 1.0
 MAX_STEP = 1.5
@@ -116,7 +150,13 @@ SURE_PARTS = {"conversation": 1.0, "notes": 1.0, "file": 0.1, "language": 0.1}
 """How much the kinds of collections count where it is learned which first hits are right."""
 
 SURE_FOREIGN_PART = 1.0
-SURE_BANDS = (0.3, 0.36, 0.38, 0.4, 0.42, 0.44, 0.5, 0.6)
+SURE_FITTED_TO = {"said": tuple(PARTS), "written": FITTED_TO["written"]}
+SURE_SIGNALS = {
+    "said": ("odds", "lead", "meaning", "words", "lacks_type"),
+    # A note that only comes near to a question often has more of its words than one that answers.
+    "written": ("odds", "lead", "lacks_type"),
+}
+SURE_BANDS = (0.3, 0.36, 0.38, 0.39, 0.4, 0.42, 0.45, 0.5, 0.6)
 NOISE = "zor plim vakt quor blen dasp frim gulv hest jorp".split()
 
 
@@ -410,9 +450,9 @@ def fit_order(lists: Sequence[tuple[Floats, Floats, float]]) -> Floats:
     return found
 
 
-def _pool(each: Answered, order: Mapping[str, float]) -> list[int]:
-    """The places of the best candidates by given weights, and of all right ones."""
-    sums = [weights.total_of(signals, order) for signals in each.signals]
+def _pool(each: Answered) -> list[int]:
+    """The places of the best candidates by a rough sum, and of all right ones."""
+    sums = [weights.total_of(signals, ROUGH) for signals in each.signals]
     best = sorted(range(len(sums)), key=lambda place: -sums[place])
     chosen = set(best[:POOL]) | {place for place, right in enumerate(each.right) if right}
     return sorted(chosen)
@@ -421,14 +461,15 @@ def _pool(each: Answered, order: Mapping[str, float]) -> list[int]:
 def fitted(answered: Sequence[Answered], mode: str) -> weights.Combination:
     """The weights of a kind of search: first the order, then what the sum is worth."""
     names = USED[mode]
-    present = getattr(weights.weights(), mode).order
+    if mode in FITTED_TO:
+        answered = [each for each in answered if each.material.kind in FITTED_TO[mode]]
     counts = _counts(answered)
     lists = []
     for each in answered:
         right = np.array([1.0 if one else 0.0 for one in each.right])
         if not each.foreign and right.any():
             share = PARTS[each.material.kind] * 1000 / counts[each.material.kind, False]
-            pool = _pool(each, present)
+            pool = _pool(each)
             lists.append((_columns(each, names)[pool], right[pool], share))
     found = fit_order(lists)
     order = {name: float(value) for name, value in zip(names, found, strict=True)}
@@ -480,12 +521,28 @@ class Figures:
     foreign_best: list[float] = field(default_factory=list)
 
 
-def judge(answered: Sequence[Answered], chosen: weights.Combination) -> dict[str, Figures]:
+def weighed_by(found: Mapping[str, weights.Combination]) -> weights.Weights:
+    """The present weights, with those that were found in their place."""
+    present = weights.weights()
+    return present._replace(
+        said=found.get("said", present.said),
+        written=found.get("written", present.written),
+        text=found.get("text", present.text),
+        vector=found.get("vector", present.vector),
+    )
+
+
+def score_of(signals: Mapping[str, float], mode: str, chosen: weights.Weights) -> float:
+    """The score that the product gives for the signals of a candidate."""
+    return weights.probability(signals, weights.combination_of(signals, mode, chosen))
+
+
+def judge(answered: Sequence[Answered], mode: str, chosen: weights.Weights) -> dict[str, Figures]:
     """Figures by kind; `best` has the scores of the first hits and whether they are right."""
     figures: dict[str, Figures] = defaultdict(Figures)
     for each in answered:
         one = figures[each.material.kind]
-        scores = [weights.probability(signals, chosen) for signals in each.signals]
+        scores = [score_of(signals, mode, chosen) for signals in each.signals]
         order = sorted(range(len(scores)), key=lambda place: -scores[place])
         if each.foreign or not each.wanted:
             one.foreign_best.append(scores[order[0]] if order else 0.0)
@@ -499,13 +556,13 @@ def judge(answered: Sequence[Answered], chosen: weights.Combination) -> dict[str
     return figures
 
 
-def calibration(answered: Sequence[Answered], chosen: weights.Combination) -> None:
+def calibration(answered: Sequence[Answered], chosen: weights.Weights) -> None:
     """Per band of the score: how many candidates, and the share that is right or about it."""
     bands: dict[int, list[tuple[bool, bool, bool]]] = defaultdict(list)
     for each in answered:
         labels = zip(each.signals, each.right, _next_to_right(each), each.about, strict=True)
         for signals, right, next_to, about in labels:
-            band = int(10 * min(weights.probability(signals, chosen), 0.999))
+            band = int(10 * min(score_of(signals, "hybrid", chosen), 0.999))
             bands[band].append((right, next_to, about))
     for band in sorted(bands):
         shares_of_band = np.mean(bands[band], axis=0)
@@ -524,68 +581,75 @@ class Best(NamedTuple):
     about: bool
 
 
-def best_hits(answered: Sequence[Answered], chosen: weights.Combination) -> list[Best]:
+def best_hits(answered: Sequence[Answered], chosen: weights.Weights) -> list[Best]:
     """The first hits of all questions that find something above the floor."""
     found = []
     for each in answered:
-        scores = [round(weights.probability(one, chosen), DIGITS) for one in each.signals]
+        scores = [round(score_of(one, "hybrid", chosen), DIGITS) for one in each.signals]
         order = sorted(range(len(scores)), key=lambda place: -scores[place])
         if not order or scores[order[0]] < weights.weights().floor:
             continue
         first = order[0]
-        sure = weights.sure_signals([scores[place] for place in order], each.signals[first])
+        reasons = reasons_of(each.signals[first])
+        sure = weights.sure_signals([scores[place] for place in order], reasons)
         found.append(Best(each, sure, each.right[first], each.about[first]))
     return found
 
 
-def fit_sure(answered: Sequence[Answered], chosen: weights.Combination) -> dict[str, float]:
+def fit_sure(answered: Sequence[Answered], part: str, chosen: weights.Weights) -> dict[str, float]:
     """What tells that the first hit is right, or about the question."""
-    best = best_hits(answered, chosen)
-    counts = _counts(answered)
-    names = list(best[0].signals)
+    asked = [each for each in answered if each.material.kind in SURE_FITTED_TO[part]]
+    best = best_hits(asked, chosen)
+    counts = _counts(asked)
+    names = SURE_SIGNALS[part]
     columns = np.array([[one.signals[name] for name in names] for one in best])
     about = np.array([1.0 if one.about else 0.0 for one in best])
     shares_of = []
     for one in best:
-        part = SURE_FOREIGN_PART if one.of.foreign else 1.0
+        foreign_part = SURE_FOREIGN_PART if one.of.foreign else 1.0
         kind = one.of.material.kind
-        shares_of.append(part * SURE_PARTS[kind] * 1000 / counts[kind, one.of.foreign])
+        shares_of.append(foreign_part * SURE_PARTS[kind] * 1000 / counts[kind, one.of.foreign])
     found = fit(columns, about, np.array(shares_of))
     return dict(zip((*names, "bias"), map(float, found), strict=True))
 
 
 def print_sure(
-    answered: Sequence[Answered], chosen: weights.Combination, sure: Mapping[str, float]
+    answered: Sequence[Answered],
+    chosen: weights.Weights,
+    sure: Mapping[str, Mapping[str, float]],
 ) -> None:
     """For some bounds of certainty: who gets a strong hit, and how many of these are right."""
     best = best_hits(answered, chosen)
     for kind in PARTS:
         asked = [each for each in answered if each.material.kind == kind]
+        part = "said" if kind in FITTED_TO["said"] else "written"
         for bound in SURE_BANDS:
             strong = [
                 one
                 for one in best
-                if one.of.material.kind == kind and _certainty(one, sure) >= bound
+                if one.of.material.kind == kind and _certainty(one, sure[part]) >= bound
             ]
             cells = []
-            for origin in ("own", "foreign", "renamed"):
-                there = [each for each in asked if each.origin == origin]
-                if origin == "own":
-                    there = [each for each in there if each.wanted]
+            for origin in ("own", "unanswered", "foreign", "renamed"):
+                there = [each for each in asked if _label(each) == origin]
                 ids = {id(each) for each in there}
                 count = sum(id(one.of) in ids for one in strong)
                 if there:
                     cells.append(f"{origin} {count / len(there):.3f}")
-            own = [one for one in strong if one.of.origin == "own"]
+            own = [one for one in strong if _label(one.of) == "own"]
             if own:
                 cells.append(f"right {np.mean([one.right for one in own]):.3f}")
                 cells.append(f"right or about it {np.mean([one.about for one in own]):.3f}")
             print(f"  {kind:13} strong from {bound:.2f}: " + "  ".join(cells))
 
 
+def _label(each: Answered) -> str:
+    """The origin of a question, where those that nothing here answers are not `own`."""
+    return "unanswered" if each.origin == "own" and not each.wanted else each.origin
+
+
 def _certainty(one: Best, sure: Mapping[str, float]) -> float:
-    total = sum(sure[name] * value for name, value in one.signals.items())
-    return weights.squashed(sure["bias"] + total)
+    return weights.squashed(sure["bias"] + weights.total_of(one.signals, sure))
 
 
 def crossed(answered: Sequence[Answered], mode: str) -> None:
@@ -594,9 +658,10 @@ def crossed(answered: Sequence[Answered], mode: str) -> None:
     parts: dict[str, list[Figures]] = defaultdict(list)
     for fold in range(5):
         held = {name for place, name in enumerate(names) if place % 5 == fold}
-        chosen = fitted([each for each in answered if each.material.name not in held], mode)
+        others = [each for each in answered if each.material.name not in held]
+        found = {part: fitted(others, part) for part in PARTS_OF_MODE[mode]}
         rest = [each for each in answered if each.material.name in held]
-        for kind, one in judge(rest, chosen).items():
+        for kind, one in judge(rest, mode, weighed_by(found)).items():
             parts[kind].append(one)
     for kind, some in parts.items():
         count = sum(one.questions for one in some)
@@ -613,12 +678,13 @@ def crossed(answered: Sequence[Answered], mode: str) -> None:
 def write(
     found: Mapping[str, weights.Combination],
     deep: Mapping[str, float],
-    sure: Mapping[str, float],
+    sure: Mapping[str, Mapping[str, float]],
     bounds: Mapping[str, float],
 ) -> None:
     """Write the file that ranking reads."""
     lines = ["# Fitted by `python -m bench.fit_ranking`."]
-    parts = {"bounds": bounds, "deep": deep, "sure": sure}
+    parts = {"bounds": bounds, "deep": deep}
+    parts |= {f"sure.{part}": values for part, values in sure.items()}
     for mode, chosen in found.items():
         parts[f"{mode}.order"] = chosen.order
         parts[f"{mode}.worth"] = chosen.worth
@@ -634,20 +700,21 @@ def main() -> None:
     parser.add_argument("--no-write", action="store_true")
     options = parser.parse_args()
     answered = _kept(options.keep)
-    found = {}
-    for mode in USED:
+    for mode in PARTS_OF_MODE:
         crossed(answered, mode)
-        found[mode] = fitted(answered, mode)
+    found = {part: fitted(answered, part) for part in USED}
+    chosen = weighed_by(found)
     print("calibration of hybrid, all candidates")
-    calibration(answered, found["hybrid"])
-    sure = fit_sure(answered, found["hybrid"])
+    calibration(answered, chosen)
+    sure = {part: fit_sure(answered, part, chosen) for part in SURE_SIGNALS}
     print("who gets a strong hit, and whether it is right")
-    print_sure(answered, found["hybrid"], sure)
+    print_sure(answered, chosen, sure)
     present = weights.weights()
     bounds = {
         "floor": present.floor,
         "likely": present.likely,
-        "strong": present.strong,
+        "strong_said": present.strong["said"],
+        "strong_written": present.strong["written"],
     }
     if not options.no_write:
         write(found, present.deep, sure, bounds)

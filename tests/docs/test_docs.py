@@ -280,7 +280,8 @@ def test_every_command_setting_and_tool_is_in_the_reference() -> None:
 def test_the_page_on_the_score_names_the_bounds_in_use() -> None:
     page = (ROOT / "docs" / "why" / "score.md").read_text(encoding="utf-8")
     bounds = weights()
-    assert f"| `strong` | from {bounds.strong:g} |" in page
+    said, written = bounds.strong["said"], bounds.strong["written"]
+    assert f"| `strong` | from {said:g} in conversations, {written:g} elsewhere |" in page
     assert f"| `likely` | from {bounds.likely:g} |" in page
     assert f"| `weak` | from {bounds.floor:g} |" in page
     assert f"| left out | below {bounds.floor:g} |" in page

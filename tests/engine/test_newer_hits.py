@@ -47,3 +47,11 @@ def test_the_same_number_is_no_news() -> None:
         "The Leiden trial covers 200 homes, all on one street.",
         "The Leiden trial with its 200 homes is in the paper.",
     )
+
+
+def test_a_long_text_is_no_news_about_a_short_one() -> None:
+    older = "The Leiden trial covers 200 homes, all on one street."
+    newer = "The council found money: the Leiden trial grows to 350 homes."
+    assert changes("How many homes are in the Leiden trial?", older, newer)
+    long = newer + " It also spoke about the harbour, the school and the new bridge." * 6
+    assert not changes("How many homes are in the Leiden trial?", older, long)

@@ -555,6 +555,26 @@ def test_a_reply_inherits_from_its_question_and_says_so(talk: App) -> None:
     assert reply["same session"] > 0
 
 
+def test_words_that_stand_a_little_before_or_after_count_and_are_told(talk: App) -> None:
+    hits = {
+        hit.passage.text: hit.reasons
+        for hit in found(talk, "adoption agency", limit=8, threshold=0.0).hits
+    }
+    assert "words nearby" not in hits["I applied to an adoption agency."]
+    assert hits["How are the kids?"]["words nearby"] == 1.0
+    assert hits["What is the capital of Peru?"]["words nearby"] == 1.0
+    assert "words nearby" not in hits["Lima."]
+
+
+def test_a_hit_without_the_kind_of_answer_that_is_asked_for_says_so(talk: App) -> None:
+    hits = {
+        hit.passage.text: hit.reasons
+        for hit in found(talk, "When did you paint a sunrise?", limit=8, threshold=0.0).hits
+    }
+    assert hits["I painted a sunrise."]["no such answer"] == 1.0
+    assert "no such answer" not in hits["Where did you go last weekend?"]
+
+
 def test_the_named_speaker_and_the_named_day_lift_a_hit_and_say_so(talk: App) -> None:
     hits = {
         hit.passage.text: hit.reasons

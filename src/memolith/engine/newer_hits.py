@@ -10,15 +10,13 @@ from itertools import combinations
 from typing import NamedTuple
 
 from memolith.domain.passages import PassageRef
-from memolith.engine.change import (
-    MAX_COMPARED_CHARACTERS,
-    announces_change,
-    compare,
-    has_other_value,
-)
+from memolith.engine.change import announces_change, compare, has_other_value
 
 MAX_COMPARED_HITS = 8
 """So many of the best hits are compared."""
+
+MAX_COMPARED_CHARACTERS = 400
+"""A longer text says several things, and that one of them is new makes no other text old."""
 
 MIN_SHARED_TERMS = 2
 MIN_SHARED_SHARE = 0.18

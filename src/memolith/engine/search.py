@@ -27,6 +27,7 @@ from memolith.engine.telemetry import step
 from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.ranker import (
+    NEAR_REACH,
     SESSION_REACH,
     Asked,
     Evidence,
@@ -277,7 +278,7 @@ class Search:
         with step("search.read", passages=len(refs)):
             self._read(refs)
             present = [ref for ref in sorted(refs) if ref in self._evidence]
-            self._read(self._neighbours(present))
+            self._read(self._neighbours(present, NEAR_REACH))
             self._compare({ref for one in present for ref in self._session_of(one)})
         with step("search.rank", passages=len(present)):
             ranked = self._ranker.rank(self._asked, self._mode, present, self._surroundings())
@@ -295,15 +296,16 @@ class Search:
         first = ref - min(SESSION_REACH, ordinal)
         return range(first, ref + min(SESSION_REACH, last - ordinal) + 1)
 
-    def _neighbours(self, refs: Iterable[PassageRef]) -> set[PassageRef]:
-        """The passages before and after, of the same items."""
-        neighbours = set()
+    def _neighbours(self, refs: Iterable[PassageRef], reach: int) -> set[PassageRef]:
+        """These passages, and those so far before and after in the same items."""
+        neighbours: set[PassageRef] = set()
         for ref in refs:
             last = self._items[item_row_of(ref)].passages - 1
-            if ordinal_of(ref) > 0:
-                neighbours.add(PassageRef(ref - 1))
-            if ordinal_of(ref) < last:
-                neighbours.add(PassageRef(ref + 1))
+            if last > 0:
+                ordinal = ordinal_of(ref)
+                first = ref - min(reach, ordinal)
+                end = ref + min(reach, last - ordinal) + 1
+                neighbours.update(map(PassageRef, range(first, end)))
         return neighbours
 
     def _add_neighbours(self, scores: dict[PassageRef, Ranked]) -> None:
@@ -311,7 +313,7 @@ class Search:
         if self._query.mode != "hybrid":
             return
         best = _in_order(scores.values())[:MAX_WITH_NEIGHBOURS]
-        around = self._neighbours(hit.ref for hit in best) - scores.keys()
+        around = self._neighbours((hit.ref for hit in best), 1) - scores.keys()
         self._read(around)
         chosen = self._query.filter
         fitting = {

@@ -10,6 +10,9 @@ from memolith.ports.text_index import Statistics
 SESSION_REACH = 6
 """So many passages before and after belong to what a passage is said in."""
 
+NEAR_REACH = 2
+"""The words of so many passages before and after count together with those of a passage."""
+
 
 class NamedSpeaker(NamedTuple):
     """A speaker whom a question names."""
@@ -53,7 +56,7 @@ class Surroundings(NamedTuple):
     """What is known of the candidates of a search and of what stands around them."""
 
     evidence: Mapping[PassageRef, Evidence]
-    """The candidates, and the passages before and after them."""
+    """The candidates, and the passages near them."""
     cosines: Mapping[PassageRef, float]
     """The cosines of these, and of passages a little further away."""
     superseded: Collection[str]

@@ -12,8 +12,10 @@ from memolith.retrieval.ranking.pairs import most_similar_pairs
 from memolith.retrieval.ranking.phrases import quoted_phrases
 from memolith.retrieval.ranking.signals import Signals, Words, match
 from memolith.retrieval.ranking.weights import (
+    LACKS_TYPE,
     bent,
     certainty,
+    combination_of,
     probability,
     squashed,
     unsquashed,
@@ -42,11 +44,13 @@ REASONS = {
     "mentions_date": "names the date",
     "time_words": "words of time",
     "answered_meaning": "after a question on it",
+    "near_words": "words nearby",
     "previous_meaning": "passage before",
     "next_meaning": "passage after",
     "session": "same session",
     "superseded": "superseded",
     "superseded_now": "superseded",
+    "lacks_type": LACKS_TYPE,
 }
 """The signals that are shown, in plain words."""
 
@@ -78,7 +82,7 @@ class HybridRanker:
             score = _score(mode, found)
             if not is_known:
                 score = _doubted(score)
-            ranked.append(Ranked(ref, passage, score, _reasons(found)))
+            ranked.append(Ranked(ref, passage, score, reasons_of(found)))
         ranked.sort(key=lambda hit: (-hit.score, hit.ref))
         return ranked
 
@@ -127,7 +131,10 @@ class HybridRanker:
         if not ranked or ranked[0].score < weights().floor:
             return False
         scores = [hit.score for hit in ranked]
-        return certainty(scores, ranked[0].reasons, weights().sure) >= weights().strong
+        best = ranked[0]
+        in_session = REASONS["session"] in best.reasons
+        part = "said" if in_session and best.passage.speaker is not None else "written"
+        return certainty(scores, best.reasons, weights().sure[part]) >= weights().strong[part]
 
     def strength(self, score: float, is_sure: bool) -> str:
         """Return what a hit is worth in a word: strong, likely or weak."""
@@ -161,15 +168,8 @@ class HybridRanker:
 
 
 def _score(mode: str, signals: Mapping[str, float]) -> float:
-    chosen = weights()
-    if mode == "vector":
-        by_mode = chosen.vector
-    elif "meaning" in signals:
-        by_mode = chosen.hybrid
-    else:
-        # Without a vector it is judged by its words, and no higher for the lack of it.
-        by_mode = chosen.text
-    return round(probability(bent(signals), by_mode), DIGITS)
+    chosen = combination_of(signals, mode, weights())
+    return round(probability(bent(signals), chosen), DIGITS)
 
 
 def _doubted(score: float) -> float:
@@ -177,7 +177,8 @@ def _doubted(score: float) -> float:
     return round(squashed(unsquashed(score) - DOUBT), DIGITS)
 
 
-def _reasons(signals: Mapping[str, float]) -> dict[str, float]:
+def reasons_of(signals: Mapping[str, float]) -> dict[str, float]:
+    """The signals that are shown, in plain words."""
     reasons: dict[str, float] = {}
     for name, plain in REASONS.items():
         value = signals.get(name)

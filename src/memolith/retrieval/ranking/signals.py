@@ -12,7 +12,8 @@ from datetime import date
 from typing import NamedTuple
 
 from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
-from memolith.ports.ranker import SESSION_REACH, Asked, Surroundings
+from memolith.ports.ranker import NEAR_REACH, SESSION_REACH, Asked, Surroundings
+from memolith.retrieval.ranking.answer_types import asked_type, has_type
 from memolith.retrieval.ranking.dates import Period, asks_when, has_time_words, named_periods
 from memolith.retrieval.ranking.english_words import english_share, rarity
 from memolith.retrieval.ranking.phrases import phrase_share
@@ -102,6 +103,15 @@ class Words(NamedTuple):
         )
 
 
+def coverage(words: Words, present: Iterable[str]) -> float:
+    """The share of the words of a question, without names of speakers, that some of them are."""
+    whole = words.whole_without_names
+    if not whole:
+        return 0.0
+    names = words.names
+    return min(1.0, sum(words.rarities[term] for term in present if term not in names) / whole)
+
+
 def _most(rarities: Iterable[float]) -> float:
     """What the most telling words have together: no passage holds more of a long question."""
     return sum(sorted(rarities, reverse=True)[:MAX_COUNTED_TERMS])
@@ -116,6 +126,8 @@ class Match(NamedTuple):
     """The share of the words without names of speakers."""
     rarest: float
     """How telling the most telling of them is."""
+    found: frozenset[str] = frozenset()
+    """Which of the words it has."""
 
 
 NO_MATCH = Match(0.0, 0.0, 0.0)
@@ -131,7 +143,8 @@ def match(words: Words, terms: Sequence[str]) -> Match:
     score = 0.0
     covered = 0.0
     rarest = 0.0
-    for term in set(found):
+    present = frozenset(found)
+    for term in present:
         times = found.count(term)
         weight = rarities[term]
         score += weight * times * (BM25_K1 + 1) / (times + norm)
@@ -143,6 +156,7 @@ def match(words: Words, terms: Sequence[str]) -> Match:
         share=min(1.0, score / words.whole),
         coverage=min(1.0, covered / without_names) if without_names else 0.0,
         rarest=min(1.0, rarest / RAREST),
+        found=present,
     )
 
 
@@ -156,6 +170,8 @@ class Question(NamedTuple):
     periods: Sequence[Period]
     """The dates that it names."""
     asks_when: bool
+    asks_for_type: str
+    """What kind of answer it asks for, if that can be told; else empty."""
     asks_for_newest: bool
     asks_for_past: bool
     length: float
@@ -174,6 +190,7 @@ class Question(NamedTuple):
             speakers=only,
             periods=named_periods(asked.text, years),
             asks_when=asks_when(asked.text),
+            asks_for_type=asked_type(asked.text),
             asks_for_newest=_ASKS_FOR_NEWEST.search(asked.text) is not None,
             asks_for_past=_ASKS_FOR_PAST.search(asked.text) is not None,
             length=math.log1p(len(asked.terms)) / 3,
@@ -218,6 +235,8 @@ class Signals:
         if question.foreign:
             signals["foreign"] = question.foreign
             signals["foreign_meaning"] = question.foreign * max(cosine or 0.0, 0.0)
+            signals["foreign_words"] = question.foreign * own.share
+            signals["foreign_coverage"] = question.foreign * own.coverage
         self._add_neighbours(signals, ref)
         self._add_people_and_time(signals, passage)
         self._add_wishes(signals, passage, terms)
@@ -247,6 +266,7 @@ class Signals:
         if own.speaker is not None:
             signals["dialogue"] = 1.0
         self._add_session(signals, ref)
+        self._add_near_words(signals, ref)
         if before is not None:
             _, passage, _, cosine = self._known[before]
             kind = "previous"
@@ -260,6 +280,18 @@ class Signals:
             _, _, _, cosine = self._known[after]
             signals["next_words"] = self._match(after).share
             signals["next_meaning"] = max(cosine or 0.0, 0.0)
+
+    def _add_near_words(self, signals: dict[str, float], ref: PassageRef) -> None:
+        """The share of the words that only stand a little before or after it."""
+        own = self._match(ref).found
+        near: set[str] = set()
+        for step in range(-NEAR_REACH, NEAR_REACH + 1):
+            other = self._neighbour(ref, step)
+            if other is not None and step:
+                near |= self._match(other).found
+        near -= own
+        if near:
+            signals["near_words"] = coverage(self._question.words, near)
 
     def _add_session(self, signals: dict[str, float], ref: PassageRef) -> None:
         """What is said a little before and after: the best of it, and the mean of the best."""
@@ -285,6 +317,8 @@ class Signals:
             self._add_date(signals, passage)
         if question.asks_when and has_time_words(passage.text):
             signals["time_words"] = 1.0
+        if question.asks_for_type and not has_type(question.asks_for_type, passage.text):
+            signals["lacks_type"] = 1.0
         if passage.text.rstrip().endswith("?"):
             signals["is_question"] = 1.0
         if passage.item in self._superseded:

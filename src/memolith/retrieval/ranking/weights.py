@@ -24,13 +24,16 @@ PAIRS = (
     ("alone", "coverage"),
     ("alone", "length"),
 )
-"""Signals that say more together: a note, which stands alone, is unlike a message."""
+"""Signals that say more together: what stands alone is unlike a part of something longer."""
 
 RIVALS = 5
 """With so many of the next hits the best one is compared."""
 
 LOWEST_SHARE = 1e-4
 """A rival that is not there counts as one with this score."""
+
+LACKS_TYPE = "no such answer"
+"""The reason of a hit that has nothing of the kind that is asked for, such as a number."""
 
 QUESTION_SIGNALS = ("dialogue", "known", "question_length", "foreign")
 """Signals that say more about the question or the store than about one hit."""
@@ -48,17 +51,21 @@ class Combination(NamedTuple):
 class Weights(NamedTuple):
     """The weights of each kind of search, and what a score is worth."""
 
-    hybrid: Combination
+    said: Combination
+    """For messages of a conversation, in a search by words and meaning."""
+    written: Combination
+    """For notes and files, in a search by words and meaning."""
     text: Combination
     """For a search by words, and for passages that have no vector."""
     vector: Combination
     deep: Mapping[str, float]
     """For what the judge of deep search has read."""
-    sure: Mapping[str, float]
-    """For the certainty that the best hit is right."""
+    sure: Mapping[str, Mapping[str, float]]
+    """For the certainty that the best hit is right, if it is said or written."""
+    strong: Mapping[str, float]
+    """From which certainty on it is strong."""
     floor: float
     likely: float
-    strong: float
 
 
 @cache
@@ -67,15 +74,26 @@ def weights() -> Weights:
     stored = tomllib.loads(FILE.read_text(encoding="utf-8"))
     bounds = stored["bounds"]
     return Weights(
-        hybrid=Combination(**stored["hybrid"]),
+        said=Combination(**stored["said"]),
+        written=Combination(**stored["written"]),
         text=Combination(**stored["text"]),
         vector=Combination(**stored["vector"]),
         deep=stored["deep"],
         sure=stored["sure"],
+        strong={"said": bounds["strong_said"], "written": bounds["strong_written"]},
         floor=bounds["floor"],
         likely=bounds["likely"],
-        strong=bounds["strong"],
     )
+
+
+def combination_of(signals: Mapping[str, float], mode: str, chosen: Weights) -> Combination:
+    """The weights for a passage in a kind of search."""
+    if mode == "vector":
+        return chosen.vector
+    if mode == "text" or "meaning" not in signals:
+        # Without a vector it is judged by its words, and no higher for the lack of it.
+        return chosen.text
+    return chosen.said if signals.get("dialogue") else chosen.written
 
 
 def bent(signals: Mapping[str, float]) -> dict[str, float]:
@@ -125,6 +143,7 @@ def sure_signals(scores: Sequence[float], reasons: Mapping[str, float]) -> dict[
         "lead": odds[0] - sum(odds[1:]) / RIVALS,
         "meaning": reasons.get("meaning", 0.0),
         "words": reasons.get("words", 0.0),
+        "lacks_type": reasons.get(LACKS_TYPE, 0.0),
     }
 
 
@@ -133,7 +152,7 @@ def certainty(
 ) -> float:
     """The probability that the best hit of a list is right: how good it is, and how far ahead."""
     signals = sure_signals(scores, reasons)
-    return squashed(sure["bias"] + sum(sure[name] * value for name, value in signals.items()))
+    return squashed(sure["bias"] + total_of(signals, sure))
 
 
 def squashed(total: float) -> float:
