@@ -103,6 +103,7 @@ def test_every_command_about_memory_is_tested_here() -> None:
         "worker",
         "migrate",
         "tenant",
+        "tenants",
         "copy",
         "install",
         "uninstall",
