@@ -1,7 +1,7 @@
 """While a call holds the write lock of a data folder, it does nothing but SQL.
 
-All other programs wait meanwhile. So embedding, asking an analyst, comparing, redacting, cutting
-and indexing of what a caller gives happen before the lock is taken.
+All other programs wait meanwhile. So asking an analyst, comparing, redacting, cutting and indexing
+of what a caller gives happen before the lock is taken.
 """
 
 import json
@@ -43,7 +43,6 @@ WATCHED_TEXTS = (
 """Where the time goes that a text takes; the first argument is the text."""
 
 WATCHED_CALLS = (
-    "memolith.retrieval.embedding.minilm.MiniLM.embed",
     "memolith.analysts.builtin.analyst.BuiltinAnalyst.tags",
     "memolith.analysts.builtin.analyst.BuiltinAnalyst.insights",
     "memolith.analysts.builtin.analyst.BuiltinAnalyst.entities",
