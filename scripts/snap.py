@@ -229,7 +229,9 @@ def errors_page() -> str:
     def walk(kind: type[MemolithError]) -> None:
         lines.append(f"| {kind.type} | {kind.status} | {(kind.__doc__ or '').splitlines()[0]} |")
         for below in kind.__subclasses__():
-            walk(below)
+            # Others never reach a caller, and are known only where their module is loaded.
+            if below.__module__ == MemolithError.__module__:
+                walk(below)
 
     walk(MemolithError)
     return "\n".join(lines) + "\n"

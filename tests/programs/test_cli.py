@@ -36,6 +36,9 @@ from tests.programs.children import (
 
 ME = Caller()
 ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"
+INTERRUPTED = (130, -signal.SIGINT)
+"""A shell shows both as 130. Python ends itself by the signal if it came while a string was run as
+code, which the making of a data class does, even though the program has caught the interrupt."""
 COMMANDS = set(
     """remember recall context similar list show history graph revise forget restore erase undo verify
                rebuild upkeep backup restore-backup doctor export import vault""".split()
@@ -317,7 +320,7 @@ def test_interrupting_an_import_ends_it_quietly_and_imports_nothing(data: Path) 
         importer.say('{"content": "one"}')
         wait_for(lambda: (data / "memolith.db-wal").exists())
         importer.process.send_signal(signal.SIGINT)
-        assert importer.end() == 130
+        assert importer.end() in INTERRUPTED
         assert "Traceback" not in "".join(importer.complaints)
     assert ask(data, "list")["total"] == 0
 
