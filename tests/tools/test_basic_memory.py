@@ -611,3 +611,10 @@ def test_what_was_imported_from_basic_memory_is_read_by_its_permalink(
     document = as_json(app, "read_note", identifier="drinks/tea")
     assert (document["file_path"], document["frontmatter"]["type"]) == ("drinks/Tea.md", "guide")
     assert links_of(app, "drinks/tea") == [("goes_with", "Cake")]
+
+
+@pytest.mark.parametrize(
+    ("tool", "field"), [("build_context", "url"), ("list_directory", "file_name_glob")]
+)
+def test_a_pattern_that_no_name_can_have_is_refused(app: App, tool: str, field: str) -> None:
+    assert refusal(app, tool, **{field: "*x" * 501}).field == field

@@ -92,3 +92,10 @@ def test_what_was_deleted_can_be_restored(app: App) -> None:
     ask(app, "delete_all_memories")
     app.engine.writing.restore(ME, id)
     assert listed(app) == ["Mine."]
+
+
+def test_more_facts_than_are_kept_at_once_are_refused_and_leave_no_trace(app: App) -> None:
+    text = " ".join(f"Zebra number {number} lives in the north." for number in range(501))
+    outcome = attempt(app, "add_memories", text=text)
+    assert "in parts" in error_of(outcome).message
+    assert listed(app) == []

@@ -10,7 +10,11 @@ from memolith.domain.passages import Block
 from memolith.engine.insights import Insights
 from memolith.engine.reading import Reading
 from memolith.engine.writing import Writing
+from memolith.errors import InvalidInput
 from memolith.ports.analyst import ChatMessage
+
+MAX_FACTS = 500
+"""Each fact is a write, and all of a call are one transaction, for which others wait."""
 
 
 class KeptFacts(NamedTuple):
@@ -37,6 +41,11 @@ class Facts:
         A fact is known if a memory with the same attributes as the place says it word for word.
         """
         answer = self.insights.ask(lambda analyst: analyst.facts(messages))
+        if len(answer.value) > MAX_FACTS:
+            raise InvalidInput(
+                f"This states {len(answer.value):,} facts, and at most {MAX_FACTS} are kept at "
+                "once. Send it in parts, or word for word with `infer` off."
+            )
         new = [fact for fact in answer.value if not self._is_known(caller, fact, place)]
         return self._write(caller, new, place)._replace(
             method=answer.method, warnings=answer.warnings

@@ -30,6 +30,8 @@ from memolith.errors import AlreadyExists, Conflict, InvalidInput, NotFound, Ver
 from memolith.ports.items import NoteRow
 from memolith.ports.store import Store
 
+MAX_PATTERN_CHARACTERS = 1000
+"""No permalink is longer; a pattern of this size is compiled in no time."""
 KIND = "memory"
 PATH = "path"
 PERMALINK = "permalink"
@@ -560,3 +562,12 @@ def _resolved(links: Sequence[NoteLink], known: Sequence[KnownNote], own_id: str
         elif target != own_id:
             resolved.setdefault((word_of(link.label) or RELATED, target), link.label)
     return _Resolved(resolved, tuple(dict.fromkeys(unresolved)))
+
+
+def checked_pattern(pattern: str, field: str) -> str:
+    """A pattern such as `folder/*`, unless it is too long to match a name."""
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        raise InvalidInput(
+            f"A pattern has at most {MAX_PATTERN_CHARACTERS:,} characters.", field=field
+        )
+    return pattern

@@ -9,7 +9,7 @@ from memolith.domain.links import Link
 from memolith.domain.queries import Filter
 from memolith.engine.graph.walking import Traversal
 from memolith.engine.note_text import observations_of
-from memolith.engine.notes import KIND, path_of, permalink_of, plain_name, title_of
+from memolith.engine.notes import KIND, checked_pattern, path_of, permalink_of, plain_name, title_of
 from memolith.errors import NotFound
 from memolith.tools.basic_memory.arguments import OutputFormat, Page, PageSize, Project, since
 from memolith.tools.basic_memory.dialect import basic_memory
@@ -47,7 +47,7 @@ def build_context(
     name = plain_name(url)
     ids: tuple[str, ...]
     if "*" in name:
-        ids = call.engine.notes.matching(call.caller, name, project)
+        ids = call.engine.notes.matching(call.caller, checked_pattern(name, "url"), project)
         if not ids:
             raise NotFound(f"No note has a permalink like {name[:100]!r}.", field="url", id=url)
     else:

@@ -11,6 +11,7 @@ from memolith.engine.notes import (
     DEFAULT_TYPE,
     KIND,
     TYPE,
+    checked_pattern,
     path_of,
     permalink_of,
     plain_directory,
@@ -148,7 +149,8 @@ def list_directory(
     directory = plain_directory(dir_name)
     nodes = nodes_of(sorted_notes(items, sort), directory, depth)
     if file_name_glob is not None:
-        nodes = [node for node in nodes if fnmatchcase(node["name"], file_name_glob)]
+        pattern = checked_pattern(file_name_glob, "file_name_glob")
+        nodes = [node for node in nodes if fnmatchcase(node["name"], pattern)]
     start = (page - 1) * page_size
     shown = nodes[start : start + page_size]
     if output_format == "text":
