@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,23 @@ def collections(path: Path, texts: Texts) -> list[Collection]:
     """The conversations of a file, in the form that `bench.retrieval` reads."""
     stored = json.loads(path.read_text(encoding="utf-8"))["conversations"]
     found = [_collection(conversation, texts) for conversation in stored]
+    texts.tokenise()
+    return found
+
+
+def collections_of_notes(folder: Path, texts: Texts) -> list[Collection]:
+    """The sets of `bench.notes`, without the questions that nothing answers."""
+    found = []
+    for path in sorted(folder.glob("*.toml")):
+        stored = tomllib.loads(path.read_text(encoding="utf-8"))
+        places = {note["id"]: place for place, note in enumerate(stored["notes"])}
+        passages = [texts.number(note["text"]) for note in stored["notes"]]
+        questions = []
+        for question in stored["questions"]:
+            if question.get("right"):
+                asked = texts.number(question["ask"])
+                questions.append(Question(asked, asked, {places[question["right"]]}))
+        found.append(Collection(passages, questions))
     texts.tokenise()
     return found
 

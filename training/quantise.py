@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("trained", type=Path, help="folder with bi.*.npz and judge.*.npz")
     parser.add_argument("--base", type=Path, required=True, help="all-MiniLM-L6-v2 as 8-bit ONNX")
     parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--share", type=float, default=0.7, help="share of the trained weights")
+    parser.add_argument("--share", type=float, default=0.9, help="share of the trained weights")
     options = parser.parse_args()
     base = onnx_weights.read(options.base)
     bi = averaged(base, trained(options.trained, "bi"), options.share)

@@ -15,6 +15,7 @@ from training.sources import (
     qmsum,
     strategyqa,
     wikitables,
+    written,
 )
 from training.sources.docs import docs
 from training.sources.instructions import (
@@ -39,6 +40,7 @@ BUILDERS: dict[str, Builder] = {
     "notes": notes.build,
     "changes": notes.build_changes,
     "turns": notes.build_turns,
+    "written": written.build,
     "friendsqa": friendsqa.build,
     "qmsum": qmsum.build,
     "irc": irc.build,

@@ -11,7 +11,7 @@ from memolith.retrieval.embedding.network import Network, verify
 from memolith.retrieval.embedding.wordpiece import WordPiece
 
 JUDGE_FILE = "judge.onnx"
-JUDGE_DIGEST = "0959675691bf64ee64fa69370cbf1d4ff9c244bd9a7cfb27c28b78b533ca4be6"
+JUDGE_DIGEST = "59beb3b3825edb30dc57f7127430ad1139944ae2b7b71d9635a7c0d1ed9f5542"
 
 MAX_QUESTION_TOKENS = 64
 MAX_PASSAGE_TOKENS = 140

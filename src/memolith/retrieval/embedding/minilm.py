@@ -19,7 +19,7 @@ from memolith.retrieval.embedding.wordpiece import UNKNOWN, WordPiece, share
 MODEL_FILE = "embedder.onnx"
 MODEL_PACKAGE = "memolith_model"
 """The networks are released as a package of their own, because they change seldom."""
-MODEL_DIGEST = "6ad2a91498548220cd6504820e8375c7e9dc09addeeb363612077eedc9134350"
+MODEL_DIGEST = "78e362e23deca259a8fdba1beb671a2408e036c67928f2b3e3e7cd2bc17a8f22"
 VOCAB_FILE = "vocab.txt"
 VOCAB_DIGEST = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 
@@ -70,7 +70,7 @@ PROGRAM_ENDS = "Nothing can be embedded while the program ends ({error})."
 class MiniLM:
     """Makes vectors of English text with the model in the package, loaded on first need."""
 
-    id = "memolith-embedder-1"
+    id = "memolith-embedder-2"
     dimension = 384
 
     def __init__(self, folder: Path | None = None) -> None:
