@@ -536,12 +536,12 @@ def test_a_query_of_nothing_but_a_name_still_means_the_name(talk: App) -> None:
 
 def test_roles_are_no_names(talk: App) -> None:
     cosines = [
-        found(talk, f"{word} manual", mode="vector", threshold=0.0).hits[0].reasons["meaning"]
+        found(talk, f"{word} by the lake", mode="vector", threshold=0.0).hits[0].reasons["meaning"]
         for word in ("user", "zebra")
     ]
     assert cosines[0] != cosines[1]
-    of_user = found(talk, "user manual", mode="vector", threshold=0.0).hits
-    assert of_user != found(talk, "manual", mode="vector", threshold=0.0).hits
+    of_user = found(talk, "user by the lake", mode="vector", threshold=0.0).hits
+    assert of_user != found(talk, "by the lake", mode="vector", threshold=0.0).hits
 
 
 def test_a_reply_inherits_from_its_question_and_says_so(talk: App) -> None:
@@ -718,7 +718,7 @@ def test_a_pack_leaves_out_what_is_clearly_unrelated(facts: App) -> None:
     pack = facts.engine.context.pack(ME, "which SQL server are we using?", 2000)
     assert "PostgreSQL" in pack.text
     assert "puppy" not in pack.text
-    assert facts.engine.context.pack(ME, "quantum chromodynamics on a lattice", 1000).text == ""
+    assert facts.engine.context.pack(ME, "who won the election in Peru?", 1000).text == ""
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 19, 200_001])
