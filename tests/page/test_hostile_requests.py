@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from memolith.doors.page.rendering import MAX_WORK, Comparisons, own_blocks, ren
 from memolith.doors.page.site import NAVIGATION
 from memolith.errors import InvalidInput
 from tests.page.sample import fill_sample
-from tests.page.visitor import agent_call, browser_of, sign_in_link
+from tests.page.visitor import Visitor, agent_call
 from tests.programs.served import Served, thread
 
 FAST_S = 5.0
@@ -25,30 +24,6 @@ FAST_S = 5.0
 
 
 ADMIN_PAGES = ("keys", "projects", "tenants", "vault", "settings", "copies", "audit", "reads")
-
-
-class Visitor:
-    """A browser that is signed in, and sends what it likes."""
-
-    def __init__(self, served: Served, key: str = "") -> None:
-        self.http = browser_of(served)
-        self.http.get(sign_in_link(served, key))
-        found = re.search(r'name="form-token" content="([^"]*)"', self.get("/ui/clients").text)
-        self.form_token = found[1] if found else ""
-
-    def __enter__(self) -> Visitor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.http.close()
-
-    def get(self, path: str, **headers: str) -> httpx2.Response:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.http.get(path, headers=named)
-
-    def post(self, path: str, **fields: object) -> httpx2.Response:
-        named = {name.replace("__", ":"): value for name, value in fields.items()}
-        return self.http.post(path, data={**named, "form_token": self.form_token})
 
 
 @pytest.fixture(scope="module")

@@ -90,8 +90,12 @@ def test_a_correction_of_what_somebody_else_changed_is_refused(
     expect(page.get_by_text("Somebody changed this item since")).to_be_visible()
     expect(page.get_by_role("textbox", name="Text")).to_have_value("Mine.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("alert")).to_be_focused()
+    expect(page).to_have_url(f"{served.url}/ui/item/{otters}")
     assert text_of(served, otters) == "Theirs."
+    page.get_by_role("button", name="Save mine anyway").click()
+    expect(page.get_by_text("Saved. The history keeps")).to_be_visible()
+    assert text_of(served, otters) == "Mine."
 
 
 def test_tags_are_added_and_removed(page: Page, served: Served, otters: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,30 @@ def browser_of(served: Served, **options: Any) -> httpx2.Client:
     return httpx2.Client(
         base_url=served.url, timeout=TIMEOUT_S, trust_env=False, verify=False, **options
     )
+
+
+class Visitor:
+    """A browser that is signed in, and sends what it likes."""
+
+    def __init__(self, served: Served, key: str = "") -> None:
+        self.http = browser_of(served)
+        self.http.get(sign_in_link(served, key))
+        found = re.search(r'name="form-token" content="([^"]*)"', self.get("/ui/clients").text)
+        self.form_token = found[1] if found else ""
+
+    def __enter__(self) -> Visitor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+
+    def get(self, path: str, **headers: str) -> httpx2.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.http.get(path, headers=named)
+
+    def post(self, path: str, **fields: object) -> httpx2.Response:
+        named = {name.replace("__", ":"): value for name, value in fields.items()}
+        return self.http.post(path, data={**named, "form_token": self.form_token})
 
 
 def visit(page: Page, served: Served, path: str = "/ui", key: str = "") -> None:

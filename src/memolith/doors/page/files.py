@@ -121,7 +121,7 @@ class FilePages:
     async def run(self, request: Request) -> Response:
         """Run code over the file, and show what came of it below the code."""
         form = await self.site.form(request)
-        code = text_of(form, "code").replace("\r\n", "\n")
+        code = text_of(form, "code")
         executor = text_of(form, "executor_id")
         try:
             ran = await self._run_code(request, executor, code)

@@ -20,7 +20,7 @@ from memolith.doors.page.site import (
     whole_number,
     words_of,
 )
-from memolith.errors import InvalidInput, MemolithError, NotFound
+from memolith.errors import InvalidInput, MemolithError, NotFound, VersionConflict
 
 ITEM_PATH = PAGE_PATH + "/item/{id}"
 COMPARE_PATH = PAGE_PATH + "/compare"
@@ -50,6 +50,14 @@ AUDIENCES = {
 }
 
 
+class ReviseForm(NamedTuple):
+    """What stands in the form for a correction that was not saved."""
+
+    title: str
+    content: str | None = None
+    """None where the text of the item cannot be changed here."""
+
+
 class LinkForm(NamedTuple):
     """What stands in the form for a link, and what is wrong with it."""
 
@@ -59,6 +67,9 @@ class LinkForm(NamedTuple):
     field: str = ""
     candidates: tuple[dict[str, Any], ...] = ()
     """Items that may be meant by the target."""
+
+
+EMPTY_LINK_FORM = LinkForm()
 
 
 class ItemPages:
@@ -85,10 +96,15 @@ class ItemPages:
         ]
 
     async def show(self, request: Request) -> Response:
-        return await self._item_page(request, LinkForm())
+        return await self._item_page(request)
 
     async def _item_page(
-        self, request: Request, link_form: LinkForm, *, status: int = 200
+        self,
+        request: Request,
+        *,
+        link_form: LinkForm = EMPTY_LINK_FORM,
+        unsaved: ReviseForm | None = None,
+        status: int = 200,
     ) -> Response:
         id = request.path_params["id"]
         offset = whole_number(request.query_params.get("offset", "")) or 0
@@ -105,6 +121,7 @@ class ItemPages:
         steps = [with_link(step, item) for step in history["events"]]
         values = {
             "item": item,
+            "here": item_path(item["id"]),
             "steps": steps[::-1][:SHOWN_STEPS],
             "total_steps": len(steps),
             "reads": reads,
@@ -113,22 +130,25 @@ class ItemPages:
             "editable": item["total_blocks"] <= 1 and item["kind"] != "document",
             "audiences": AUDIENCES,
             "link_form": link_form,
+            "unsaved": unsaved,
             "link_types": LINK_TYPES,
             "is_title_whole": is_title_whole(item),
         }
         return await self.site.show(request, "item.html", values, status=status)
 
     async def revise(self, request: Request) -> Response:
+        """Save a correction; if somebody was faster, show theirs beside it and ask again."""
         form = await self.site.form(request)
         id = request.path_params["id"]
-        changed = await self.site.run(
-            request,
-            "revise",
-            id=id,
-            content=text_of(form, "content") if "content" in form else None,
-            title=text_of(form, "title"),
-            expected_version=whole_number(text_of(form, "version")),
-        )
+        content = text_of(form, "content") if "content" in form else None
+        given = ReviseForm(text_of(form, "title"), content)
+        version = whole_number(text_of(form, "version"))
+        try:
+            changed = await self.site.run(
+                request, "revise", id=id, **given._asdict(), expected_version=version
+            )
+        except VersionConflict as error:
+            return await self._item_page(request, unsaved=given, status=error.status)
         secrets = redaction_count(changed)
         return done(item_path(id), "revised", int(changed["event"]), secrets=secrets)
 
@@ -168,11 +188,11 @@ class ItemPages:
             target, candidates = await self._target(request, given.target)
             if not target:
                 shown = given._replace(field="target", candidates=tuple(candidates))
-                return await self._item_page(request, shown, status=NotFound.status)
+                return await self._item_page(request, link_form=shown, status=NotFound.status)
             await self.site.run(request, "link", source=id, target=target, type=given.type)
         except (InvalidInput, NotFound) as error:
             shown = given._replace(problem=link_problem(error), field=error.field or "target")
-            return await self._item_page(request, shown, status=error.status)
+            return await self._item_page(request, link_form=shown, status=error.status)
         told = await self.site.run(
             request, "list_events", item=id, types=["linked", "relinked"], limit=1
         )

@@ -314,7 +314,7 @@ def draft_of(form: FormData) -> Draft:
         kind=chosen_kind(text_of(form, "kind")),
         name=text_of(form, "name").strip(),
         domain=domain if domain in DOMAINS else "user",
-        content=text_of(form, "content").replace("\r\n", "\n"),
+        content=text_of(form, "content"),
         description=text_of(form, "description").strip(),
         tags=words_of(text_of(form, "tags")),
         descriptions=fields_with(form, DESCRIPTION_PREFIX),

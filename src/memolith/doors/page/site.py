@@ -334,9 +334,12 @@ def whole_number(text: str) -> int | None:
 
 
 def text_of(form: FormData, name: str) -> str:
-    """A text field of a form; empty if it is missing."""
+    """A text field of a form; empty if it is missing.
+
+    Browsers end every line with two characters, whatever the text had before.
+    """
     value = form.get(name, "")
-    return value if isinstance(value, str) else ""
+    return value.replace("\r\n", "\n") if isinstance(value, str) else ""
 
 
 def words_of(text: str) -> list[str]:

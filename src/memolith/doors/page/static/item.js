@@ -4,10 +4,16 @@
 const note = document.getElementById("changed-meanwhile");
 const forms = document.querySelector("[data-while-closed]");
 
+// The answer to a form has the address of the form; the page is loaded anew from its own.
+const own = document.querySelector("[data-live-item]").dataset.address;
+if (location.pathname.startsWith(own + "/")) {
+  history.replaceState(null, "", own);
+}
+
 document.addEventListener("memolith-change", (event) => {
   const isThis = event.detail.ids.includes(forms?.dataset.liveItem);
   if (isThis && forms.querySelector("details[open]")) {
-    note.textContent = "Somebody changed this item since you opened the form. Copy your text, then reload the page.";
+    note.textContent = "Somebody changed this item since you opened the form. Save shows their version beside yours and asks you again.";
   }
 });
 

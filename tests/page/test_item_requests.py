@@ -1,0 +1,89 @@
+"""Forms of the page of an item, and what is shown around it, as a browser without scripts asks."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from tests.page.visitor import Visitor, agent_call
+from tests.programs.served import Served
+
+
+@pytest.fixture
+def visitor(served: Served) -> Iterator[Visitor]:
+    with Visitor(served) as admin:
+        yield admin
+
+
+def keep(served: Served, content: str, **fields: object) -> str:
+    """The id of a new memory."""
+    return str(agent_call(served, "remember", content=content, **fields)["id"])
+
+
+def content_of(served: Served, id: str) -> str:
+    (item,) = agent_call(served, "fetch", ids=[id])["items"]
+    return str(item["content"])
+
+
+def words(answer: httpx2.Response) -> str:
+    """What a page says, without its tags and in one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", answer.text)).split())
+
+
+def hidden_field(answer: httpx2.Response, name: str) -> str:
+    found = re.search(rf'type="hidden" name="{name}" value="([^"]*)"', answer.text)
+    assert found is not None
+    return found[1]
+
+
+def changed_by_two(served: Served, visitor: Visitor) -> tuple[str, httpx2.Response]:
+    """An item that somebody else changes before a correction is sent, and the answer to that."""
+    id = keep(served, "Otters weigh 30 kilos.", title="Otters")
+    agent_call(served, "revise", id=id, content="Otters weigh 31 kilos.")
+    answer = visitor.post(
+        f"/ui/item/{id}/revise", title="Otters", content="Otters weigh 32 kilos.", version="1"
+    )
+    return id, answer
+
+
+def test_a_correction_that_came_too_late_keeps_what_was_typed_and_shows_the_other(
+    served: Served, visitor: Visitor
+) -> None:
+    id, answer = changed_by_two(served, visitor)
+    assert answer.status_code == 409
+    assert '<details class="editor" id="revise" open>' in answer.text
+    assert ">Otters weigh 32 kilos.</textarea>" in answer.text
+    assert "<del>31 </del><ins>32 </ins>" in answer.text
+    assert "Somebody changed this item while you wrote." in answer.text
+    assert "expected_version" not in answer.text
+    assert content_of(served, id) == "Otters weigh 31 kilos."
+
+
+def test_a_correction_that_came_too_late_can_be_saved_on_top(
+    served: Served, visitor: Visitor
+) -> None:
+    id, answer = changed_by_two(served, visitor)
+    version = hidden_field(answer, "version")
+    fields = {"title": "Otters", "content": "Otters weigh 32 kilos.", "version": version}
+    saved = visitor.post(f"/ui/item/{id}/revise", **fields)
+    assert saved.status_code == 303
+    assert content_of(served, id) == "Otters weigh 32 kilos."
+
+
+def test_an_undo_beside_a_refused_correction_returns_to_the_item(
+    served: Served, visitor: Visitor
+) -> None:
+    id, answer = changed_by_two(served, visitor)
+    assert f'name="back" value="/ui/item/{id}"' in answer.text
+
+
+def test_a_saved_text_has_the_line_ends_that_it_had_before(
+    served: Served, visitor: Visitor
+) -> None:
+    id = keep(served, "One.\nTwo.", title="Lines")
+    visitor.post(f"/ui/item/{id}/revise", title="Lines", content="One.\r\nThree.", version="1")
+    assert content_of(served, id) == "One.\nThree."
