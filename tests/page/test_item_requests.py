@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
+from memolith.doors.page.items import meant_by
 from tests.page.visitor import Visitor, agent_call
 from tests.programs.served import Served
 
@@ -87,3 +88,30 @@ def test_a_saved_text_has_the_line_ends_that_it_had_before(
     id = keep(served, "One.\nTwo.", title="Lines")
     visitor.post(f"/ui/item/{id}/revise", title="Lines", content="One.\r\nThree.", version="1")
     assert content_of(served, id) == "One.\nThree."
+
+
+def linked_to(served: Served, id: str) -> list[tuple[str, str]]:
+    """The types of the links of an item, and the titles of the other ends."""
+    links = agent_call(served, "show_item", id=id)["links"]
+    return [(link["type"], link["title"]) for link in links]
+
+
+def test_the_question_which_item_is_meant_gets_the_focus(served: Served, visitor: Visitor) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    for title in ("Kelp forest", "Kelp soup"):
+        keep(served, f"{title} is green.", title=title)
+    answer = visitor.post(f"/ui/item/{id}/link", target="kelp", type="about")
+    assert re.search(r"<p [^>]*autofocus>Which item do you mean\?", answer.text)
+
+
+def test_words_of_one_item_alone_link_to_it_at_once(served: Served, visitor: Visitor) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    keep(served, "Kelp forest is green.", title="Kelp forest")
+    answer = visitor.post(f"/ui/item/{id}/link", target="kelp", type="about")
+    assert answer.status_code == 303
+    assert linked_to(served, id) == [("about", "Kelp forest")]
+
+
+def test_an_item_without_the_words_is_proposed_and_not_linked() -> None:
+    candidates = [{"id": "one", "title": "Kelp forest", "has_words": False}]
+    assert meant_by("seaweed", candidates) == ""

@@ -1,6 +1,7 @@
 """One item: what it says, where it comes from, what it is linked to, and changing it."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -214,8 +215,7 @@ class ItemPages:
             item = await self.site.run(request, "show_item", id=id, similar=0, limit=1)
         except MemolithError:
             candidates = await self._candidates(request, text)
-            same = [one for one in candidates if one["title"].casefold() == text.casefold()]
-            return (same[0]["id"] if len(same) == 1 else ""), candidates
+            return meant_by(text, candidates), candidates
         return str(item["id"]), []
 
     async def _candidates(self, request: Request, text: str) -> list[dict[str, Any]]:
@@ -224,7 +224,11 @@ class ItemPages:
             return []
         found = await self.site.run(request, "recall", query=text, limit=SHOWN_TARGETS)
         items = {
-            hit["id"]: {"id": hit["id"], "title": shortened(hit["title"] or hit["text"])}
+            hit["id"]: {
+                "id": hit["id"],
+                "title": shortened(hit["title"] or hit["text"]),
+                "has_words": "words" in hit["reasons"],
+            }
             for hit in found["hits"]
             if hit["id"] != request.path_params["id"]
         }
@@ -278,6 +282,16 @@ class ItemPages:
         if back.startswith(PAGE_PATH):
             return RedirectResponse(with_done(back), 303, PAGE_HEADERS)
         return done(f"{PAGE_PATH}/item/{quote(str(undone['id']), safe='')}", "undone")
+
+
+def meant_by(text: str, candidates: Sequence[Mapping[str, Any]]) -> str:
+    """The id of the one item that a text can mean: by its whole title, or by words that no other
+    has; empty if there are several, or none.
+    """
+    same = [one for one in candidates if one["title"].casefold() == text.casefold()]
+    if not same and len(candidates) == 1:
+        same = [one for one in candidates if one["has_words"]]
+    return str(same[0]["id"]) if len(same) == 1 else ""
 
 
 def link_problem(error: MemolithError) -> str:
