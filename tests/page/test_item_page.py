@@ -151,13 +151,13 @@ def test_a_wrong_link_is_told_at_the_form_which_keeps_what_was_typed(
     visit(page, served, f"/ui/item/{otters}")
     page.get_by_text("Link to another item").click()
     page.get_by_label("The other item").fill(kelp)
-    page.get_by_label("How they are related").fill("lives in the")
+    page.get_by_label("How they are related").fill("lives in/on")
     page.get_by_role("button", name="Link", exact=True).click()
     expect(page.get_by_role("alert")).to_have_text(
-        "How they are related must be one word, such as depends_on."
+        "How they are related takes letters, digits and spaces, at most 40 in all."
     )
     expect(page.get_by_label("The other item")).to_have_value(kelp)
-    expect(page.get_by_label("How they are related")).to_have_value("lives in the")
+    expect(page.get_by_label("How they are related")).to_have_value("lives in/on")
     page.get_by_label("How they are related").fill("lives_in")
     page.get_by_role("button", name="Link", exact=True).click()
     expect(page.get_by_role("region", name="Links")).to_contain_text("lives_in Kelp")

@@ -115,3 +115,23 @@ def test_words_of_one_item_alone_link_to_it_at_once(served: Served, visitor: Vis
 def test_an_item_without_the_words_is_proposed_and_not_linked() -> None:
     candidates = [{"id": "one", "title": "Kelp forest", "has_words": False}]
     assert meant_by("seaweed", candidates) == ""
+
+
+def test_a_relation_of_several_words_is_joined(served: Served, visitor: Visitor) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    keep(served, "Kelp forest is green.", title="Kelp forest")
+    visitor.post(f"/ui/item/{id}/link", target="kelp forest", type="depends on ")
+    assert linked_to(served, id) == [("depends_on", "Kelp forest")]
+
+
+def test_a_wrong_relation_is_told_before_it_is_asked_which_item_is_meant(
+    served: Served, visitor: Visitor
+) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    for title in ("Kelp forest", "Kelp soup"):
+        keep(served, f"{title} is green.", title=title)
+    answer = visitor.post(f"/ui/item/{id}/link", target="kelp", type="depends on/at")
+    assert answer.status_code == 400
+    assert "How they are related takes letters" in answer.text
+    assert 'name="target" value="kelp"' in answer.text
+    assert 'name="type" value="depends on/at"' in answer.text

@@ -21,6 +21,7 @@ from memolith.doors.page.site import (
     whole_number,
     words_of,
 )
+from memolith.engine.validation import checked_word
 from memolith.errors import InvalidInput, MemolithError, NotFound, VersionConflict
 
 ITEM_PATH = PAGE_PATH + "/item/{id}"
@@ -185,12 +186,15 @@ class ItemPages:
         form = await self.site.form(request)
         id = request.path_params["id"]
         given = LinkForm(text_of(form, "target").strip(), text_of(form, "type").strip())
+        relation = "_".join(given.type.split())
         try:
+            # Before the question which item is meant, so that nothing is asked in vain.
+            checked_word("type", relation)
             target, candidates = await self._target(request, given.target)
             if not target:
                 shown = given._replace(field="target", candidates=tuple(candidates))
                 return await self._item_page(request, link_form=shown, status=NotFound.status)
-            await self.site.run(request, "link", source=id, target=target, type=given.type)
+            await self.site.run(request, "link", source=id, target=target, type=relation)
         except (InvalidInput, NotFound) as error:
             shown = given._replace(problem=link_problem(error), field=error.field or "target")
             return await self._item_page(request, link_form=shown, status=error.status)
@@ -297,7 +301,7 @@ def meant_by(text: str, candidates: Sequence[Mapping[str, Any]]) -> str:
 def link_problem(error: MemolithError) -> str:
     """What is wrong with a link, in the words of the form."""
     if error.field == "type":
-        return "How they are related must be one word, such as depends_on."
+        return "How they are related takes letters, digits and spaces, at most 40 in all."
     if isinstance(error, NotFound):
         return "There is no such item."
     return error.message
