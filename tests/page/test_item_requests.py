@@ -135,3 +135,16 @@ def test_a_wrong_relation_is_told_before_it_is_asked_which_item_is_meant(
     assert "How they are related takes letters" in answer.text
     assert 'name="target" value="kelp"' in answer.text
     assert 'name="type" value="depends on/at"' in answer.text
+
+
+def test_a_forgotten_item_tells_how_a_search_finds_it(served: Served, visitor: Visitor) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    told = visitor.get(visitor.post(f"/ui/item/{id}/forget").headers["location"])
+    hidden = "This item is forgotten: hidden from searches, unless you choose the status forgotten."
+    assert hidden in words(told)
+    found = visitor.get("/ui/search?status=forgotten&q=otters")
+    assert f"/ui/item/{id}" in found.text
+
+
+def test_the_filter_by_status_says_what_it_leaves_out(visitor: Visitor) -> None:
+    assert '<option value="">all but forgotten</option>' in visitor.get("/ui/search").text

@@ -62,7 +62,7 @@ PAGE_HEADERS = {
 DONE = {
     "remembered": "Kept.",
     "revised": "Saved. The history keeps what it said before.",
-    "forgotten": "Forgotten. It is hidden from every search until it is restored.",
+    "forgotten": "Forgotten.",
     "restored": "Restored.",
     "reviewed": "Noted: it still holds.",
     "erased": "Erased. Nothing of its text is left.",
