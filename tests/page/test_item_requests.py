@@ -148,3 +148,16 @@ def test_a_forgotten_item_tells_how_a_search_finds_it(served: Served, visitor: V
 
 def test_the_filter_by_status_says_what_it_leaves_out(visitor: Visitor) -> None:
     assert '<option value="">all but forgotten</option>' in visitor.get("/ui/search").text
+
+
+def test_an_item_that_waits_for_a_decision_is_not_called_replaced(
+    served: Served, visitor: Visitor
+) -> None:
+    old = keep(served, "The public API allows 600 requests per minute.")
+    new = keep(served, "The public API allows 900 requests per minute.")
+    with served.app.store.writing("local") as rows:
+        rows.put_superseded(old, new, "2026-11-16", 0.93, "number: 600 became 900")
+    shown = visitor.get(f"/ui/item/{old}")
+    assert "seems replaced, not decided yet: To decide" in words(shown)
+    agent_call(served, "link", source=old, target=new, type="DistinctFrom")
+    assert "seems replaced" not in visitor.get(f"/ui/item/{old}").text
