@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from memolith.doors.page.rendering import percent, shortened
+from memolith.doors.page.search import reason_words
 from tests.page.browser import Axe, Record
 from tests.page.hostility import EVERYTHING
 from tests.page.visitor import agent_call, visit
@@ -173,6 +174,13 @@ def test_a_hit_in_a_file_leads_to_its_place_there(page: Page, served: Served) ->
 )
 def test_a_small_probability_is_never_nothing(value: float, words: str) -> None:
     assert percent(value) == words
+
+
+def test_what_speaks_against_a_hit_comes_last_and_is_told_as_such() -> None:
+    assert reason_words({"superseded": 1.0, "words": 0.5}) == [
+        "has words of the question: 50 %",
+        "lowers the score: a newer item seems to replace it",
+    ]
 
 
 def test_a_long_text_is_cut_at_a_word() -> None:

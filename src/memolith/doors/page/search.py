@@ -27,17 +27,21 @@ REASON_WORDS = {
     "quoted words": "has the quoted words",
     "entities": "names the same things",
     "speaker": "said by whom you name",
-    "another speaker": "said by somebody else",
     "date": "of the date you name",
     "words of time": "tells a time",
     "after a question on it": "follows a question on it",
     "passage before": "what comes before fits",
     "passage after": "what comes after fits",
     "same session": "its session fits",
-    "superseded": "a newer item replaces it",
     "read together": "read together with the question",
 }
 """The reasons of a hit in words that a percentage goes after."""
+DRAWBACK_WORDS = {
+    "another speaker": "lowers the score: said by somebody else",
+    "superseded": "lowers the score: a newer item seems to replace it",
+    "no such answer": "less certain: has nothing of the kind that you ask for",
+}
+"""What speaks against a hit."""
 
 
 class SearchPages:
@@ -181,11 +185,12 @@ def end_of(until: str) -> str | None:
 
 
 def reason_words(reasons: Mapping[str, float]) -> list[str]:
-    """Why something was found, in plain words, the strongest first."""
+    """Why something was found, in plain words, the strongest first; then what speaks against it."""
     lines = []
+    drawbacks = [words for name, words in DRAWBACK_WORDS.items() if name in reasons]
     for name, value in sorted(reasons.items(), key=lambda reason: -reason[1]):
         if name == "links":
             lines.append(f"{value:.0f} link{'s' if value > 1 else ''} away from a hit")
-        else:
+        elif name not in DRAWBACK_WORDS:
             lines.append(f"{REASON_WORDS.get(name, name)}: {percent(value)}")
-    return lines
+    return lines + drawbacks
