@@ -161,3 +161,34 @@ def test_an_item_that_waits_for_a_decision_is_not_called_replaced(
     assert "seems replaced, not decided yet: To decide" in words(shown)
     agent_call(served, "link", source=old, target=new, type="DistinctFrom")
     assert "seems replaced" not in visitor.get(f"/ui/item/{old}").text
+
+
+def test_the_undo_of_the_first_event_says_that_it_forgets(served: Served, visitor: Visitor) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    agent_call(served, "revise", id=id, title="Sleep")
+    shown = visitor.get(f"/ui/item/{id}").text
+    assert shown.count(">Undo: forget it</button>") == 1
+    assert shown.count(">Undo</button>") == 1
+
+
+def test_what_was_undone_can_be_undone(served: Served, visitor: Visitor) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    kept = agent_call(served, "list_events", item=id)["events"][0]["event"]
+    told = visitor.get(
+        visitor.post("/ui/undo", event=kept, back=f"/ui/item/{id}").headers["location"]
+    )
+    assert "Undone." in told.text
+    assert "This item is forgotten" in told.text
+    visitor.post("/ui/undo", event=hidden_field(told, "event"), back=f"/ui/item/{id}")
+    assert "This item is forgotten" not in visitor.get(f"/ui/item/{id}").text
+
+
+def test_a_decision_that_was_undone_can_be_taken_again(served: Served, visitor: Visitor) -> None:
+    text = "The cellar key hangs on the hook by the back door, under the old lamp."
+    first, second = keep(served, text), keep(served, text)
+    decided = visitor.post("/ui/decide", first=first, second=second, decision="keep_first")
+    events = httpx2.URL(decided.headers["location"]).params["events"]
+    undone = visitor.post("/ui/decide/undo", events=events)
+    again = httpx2.URL(undone.headers["location"]).params["events"]
+    visitor.post("/ui/decide/undo", events=again)
+    assert agent_call(served, "show_item", id=second)["forgotten"]

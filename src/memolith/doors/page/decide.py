@@ -85,10 +85,12 @@ class DecidePages:
         if not self.site.offers(request, "undo_events"):
             raise Denied("This needs a key with the scope: write.")
         events = events_of_ranges(text_of(form, "events"))
-        await self.site.run(request, "undo_events", events=events)
+        undone = await self.site.run(request, "undo_events", events=events)
+        again = event_ranges(undone["events"])
         if wants_json(request):
-            return JSONResponse({"message": DONE["undone"], "events": ""}, headers=PAGE_HEADERS)
-        return done(DECIDE_PATH, "undone", kind=chosen_kind(text_of(form, "kind")))
+            told = {"message": DONE["undone"], "events": again}
+            return JSONResponse(told, headers=PAGE_HEADERS)
+        return done(DECIDE_PATH, "undone", kind=chosen_kind(text_of(form, "kind")), events=again)
 
 
 def chosen_kind(text: str) -> str:

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from memolith.doors.http.auth.access import PAGE_PATH
@@ -284,8 +283,8 @@ class ItemPages:
         undone = await self.site.run(request, "undo_event", event=event)
         back = text_of(form, "back")
         if back.startswith(PAGE_PATH):
-            return RedirectResponse(with_done(back), 303, PAGE_HEADERS)
-        return done(f"{PAGE_PATH}/item/{quote(str(undone['id']), safe='')}", "undone")
+            return done(back.partition("?")[0], "undone", int(undone["event"]))
+        return done(item_path(str(undone["id"])), "undone", int(undone["event"]))
 
 
 def meant_by(text: str, candidates: Sequence[Mapping[str, Any]]) -> str:
@@ -331,8 +330,3 @@ def with_link(step: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
         "outgoing": outgoing,
     }
     return {**step, "link": link}
-
-
-def with_done(path: str) -> str:
-    """The address of a page that then says that something was undone."""
-    return path.partition("?")[0] + "?done=undone"

@@ -214,6 +214,7 @@ class Site:
             "path": request.url.path,
             "done": DONE.get(request.query_params.get("done", "")),
             "done_secrets": whole_number(request.query_params.get("secrets", "")),
+            "done_created": request.query_params.get("done") == "remembered",
             "done_alike": ALIKE.get(request.query_params.get("alike", "")),
             "undo_event": whole_number(request.query_params.get("event", "")),
             "may_write": "write" in scopes and self.registry.find("remember") is not None,
