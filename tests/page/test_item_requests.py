@@ -25,6 +25,13 @@ def keep(served: Served, content: str, **fields: object) -> str:
     return str(agent_call(served, "remember", content=content, **fields)["id"])
 
 
+@pytest.fixture
+def keys(served: Served) -> tuple[str, str]:
+    """Two items that say the same, the older one first."""
+    text = "The cellar key hangs on the hook by the back door, under the old lamp."
+    return keep(served, text), keep(served, text)
+
+
 def content_of(served: Served, id: str) -> str:
     (item,) = agent_call(served, "fetch", ids=[id])["items"]
     return str(item["content"])
@@ -183,12 +190,43 @@ def test_what_was_undone_can_be_undone(served: Served, visitor: Visitor) -> None
     assert "This item is forgotten" not in visitor.get(f"/ui/item/{id}").text
 
 
-def test_a_decision_that_was_undone_can_be_taken_again(served: Served, visitor: Visitor) -> None:
-    text = "The cellar key hangs on the hook by the back door, under the old lamp."
-    first, second = keep(served, text), keep(served, text)
+def test_a_decision_that_was_undone_can_be_taken_again(
+    keys: tuple[str, str], served: Served, visitor: Visitor
+) -> None:
+    first, second = keys
     decided = visitor.post("/ui/decide", first=first, second=second, decision="keep_first")
     events = httpx2.URL(decided.headers["location"]).params["events"]
     undone = visitor.post("/ui/decide/undo", events=events)
     again = httpx2.URL(undone.headers["location"]).params["events"]
     visitor.post("/ui/decide/undo", events=again)
     assert agent_call(served, "show_item", id=second)["forgotten"]
+
+
+def compared(visitor: Visitor) -> httpx2.Response:
+    """The page that compares the only pair that waits for a decision."""
+    found = re.search(r'href="(/ui/compare[^"]*)"', visitor.get("/ui/decide?kind=duplicate").text)
+    assert found is not None
+    return visitor.get(html.unescape(found[1]))
+
+
+def test_a_pair_that_waits_is_compared_by_age_and_leads_back(
+    keys: tuple[str, str], visitor: Visitor
+) -> None:
+    shown = compared(visitor)
+    assert "Only in the older · only in the newer" in words(shown)
+    assert 'href="/ui/decide?kind=duplicate"' in shown.text
+    assert re.findall('name="decision" value="([^"]*)"', shown.text) == [
+        "keep_first",
+        "keep_second",
+        "keep_both",
+    ]
+
+
+def test_a_pair_that_was_compared_is_decided_on_the_page_that_it_came_from(
+    keys: tuple[str, str], visitor: Visitor, served: Served
+) -> None:
+    shown = compared(visitor)
+    fields = {name: hidden_field(shown, name) for name in ("first", "second", "kind")}
+    answer = visitor.post("/ui/decide", **fields, decision="keep_second")
+    assert answer.headers["location"].startswith("/ui/decide?done=decided&kind=duplicate&events=")
+    assert agent_call(served, "show_item", id=keys[0])["forgotten"]

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from memolith.doors.http.auth.access import PAGE_PATH
+from memolith.doors.page.decide import chosen_kind
 from memolith.doors.page.rendering import heading, shortened
 from memolith.doors.page.site import (
     PAGE_HEADERS,
@@ -257,7 +258,13 @@ class ItemPages:
         given = request.query_params
         first = await self._whole(request, given.get("first", ""))
         second = await self._whole(request, given.get("second", ""))
-        values = {"first": first, "second": second, "audiences": AUDIENCES}
+        values = {
+            "first": first,
+            "second": second,
+            # A pair that waits for a decision is decided there, and the page of those comes back.
+            "is_pair": given.get("from") == "decide",
+            "kind": chosen_kind(given.get("kind", "")),
+        }
         return await self.site.show(request, "compare.html", values)
 
     async def _whole(self, request: Request, id: str) -> dict[str, Any]:
