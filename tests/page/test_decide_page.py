@@ -100,7 +100,8 @@ def test_all_is_done_by_keys_alone(page: Page, stocked: Served) -> None:
     page.keyboard.press("k")
     page.keyboard.press("x")
     expect(page.locator(".pair").first.get_by_role("checkbox")).to_be_checked()
-    page.keyboard.press("Tab")
+    page.get_by_label("With all ticked pairs").focus()
+    page.keyboard.press("ArrowDown")
     page.get_by_role("button", name="Decide the ticked pairs").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 pair waits for you")).to_be_visible()
@@ -113,12 +114,15 @@ def test_several_are_decided_at_once_and_undone_at_once(page: Page, stocked: Ser
     page.get_by_role("button", name="Decide the ticked pairs").click()
     expect(page.locator("#decide-notice")).to_contain_text("3 pairs decided")
     expect(page.get_by_text("Nothing waits for a decision.")).to_be_visible()
+    expect(page.get_by_role("button", name="Decide the ticked pairs")).to_be_hidden()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("3 pairs wait for you")).to_be_visible()
+    expect(page.get_by_role("button", name="Decide the ticked pairs")).to_be_visible()
 
 
 def test_nothing_ticked_is_told_in_words(page: Page, stocked: Served) -> None:
     visit(page, stocked, "/ui/decide")
+    page.get_by_label("With all ticked pairs").select_option("keep both")
     page.get_by_role("button", name="Decide the ticked pairs").click()
     expect(page.locator("#decide-notice")).to_contain_text("Tick the pairs")
     assert waiting(stocked) == 3

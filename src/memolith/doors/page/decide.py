@@ -71,6 +71,8 @@ class DecidePages:
     async def decide(self, request: Request) -> Response:
         form = await self.site.form(request)
         outcome = text_of(form, "decision")
+        if not outcome:
+            raise InvalidInput("Choose what to do with the pairs first.", field="decision")
         decided = await self.site.run(request, "decide", pairs=chosen_pairs(form), outcome=outcome)
         events = event_ranges(decided["events"])
         if wants_json(request):

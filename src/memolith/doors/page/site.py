@@ -90,6 +90,7 @@ FIELD_LABELS = {
     "type": "How they are related",
     "expires_at": "Until this day",
     "pair": "the ticks of the pairs",
+    "decision": "With all ticked pairs",
 }
 """What the forms call a field, where that is not its name."""
 ALIKE = {

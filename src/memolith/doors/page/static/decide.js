@@ -3,6 +3,7 @@ import { fetchPart, formToken, place } from "./page.js";
 
 const list = document.getElementById("pairs");
 const notice = document.getElementById("decide-notice");
+const tools = document.getElementById("decide-tools");
 const undoForm = notice.querySelector("form");
 
 function pairs() {
@@ -69,6 +70,9 @@ async function refresh() {
   const ticked = new Set(ticks().filter((box) => box.checked).map((box) => box.value));
   const focus = focusPlace();
   place(list, html);
+  if (tools) {
+    tools.hidden = pairs().length === 0;
+  }
   ticks().forEach((box) => (box.checked = ticked.has(box.value)));
   if (focus) {
     restoreFocus(focus);
