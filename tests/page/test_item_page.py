@@ -202,7 +202,7 @@ def test_a_long_heading_ends_at_a_word_and_a_short_text_is_shown_once(
 
 def test_an_item_is_forgotten_and_restored(page: Page, served: Served, otters: str) -> None:
     visit(page, served, f"/ui/item/{otters}")
-    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget", exact=True).click()
     expect(page.get_by_text("This item is forgotten")).to_be_visible()
     page.get_by_role("button", name="Restore").click()
     expect(page.get_by_text("Restored.")).to_be_visible()

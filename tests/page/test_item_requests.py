@@ -230,3 +230,12 @@ def test_a_pair_that_was_compared_is_decided_on_the_page_that_it_came_from(
     answer = visitor.post("/ui/decide", **fields, decision="keep_second")
     assert answer.headers["location"].startswith("/ui/decide?done=decided&kind=duplicate&events=")
     assert agent_call(served, "show_item", id=keys[0])["forgotten"]
+
+
+def test_what_changes_an_item_stands_right_below_its_title(
+    served: Served, visitor: Visitor
+) -> None:
+    id = keep(served, "Otters sleep.", title="Otters")
+    shown = visitor.get(f"/ui/item/{id}").text
+    places = [shown.index(mark) for mark in ("<h1>", ">Revise<", ">Tag<", ">Forget<", "About it<")]
+    assert places == sorted(places)

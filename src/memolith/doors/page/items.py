@@ -42,6 +42,8 @@ LINK_TYPES = (
     "see_also",
 )
 """What the form for links proposes; any word will do."""
+DECIDED_STATUSES = ("superseded", "archived", "deprecated")
+"""Items with these are left out of the pairs that wait for a decision."""
 NAMED_ID = re.compile(r"\(([^()\s]+)\)$")
 """The id at the end of a proposal such as `Kelp (3f2a)`."""
 GONE = "Not found. It may have been erased."
@@ -134,6 +136,7 @@ class ItemPages:
             "link_form": link_form,
             "unsaved": unsaved,
             "link_types": LINK_TYPES,
+            "waits": waits_for_decision(item),
             "is_title_whole": is_title_whole(item),
         }
         return await self.site.show(request, "item.html", values, status=status)
@@ -320,6 +323,12 @@ def is_title_whole(item: dict[str, Any]) -> bool:
     block = item["blocks"][0]
     text = block["text"].strip()
     return "speaker" not in block and heading(item["title"], text) == text
+
+
+def waits_for_decision(item: Mapping[str, Any]) -> bool:
+    """Whether a newer item seems to replace this one, and nobody has decided about the two."""
+    is_current = not item["forgotten"] and item["status"] not in DECIDED_STATUSES
+    return is_current and bool(item.get("superseded_by"))
 
 
 def with_link(step: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
