@@ -93,6 +93,16 @@ def test_a_change_in_the_file_changes_the_item(app: App, vault: Path) -> None:
         assert rows.link_between(ME.tenant, tea, milk, "goes_with") is None
 
 
+def test_a_tag_that_somebody_adds_to_the_text_becomes_a_tag(app: App, vault: Path) -> None:
+    id = remember(app, "Maria drinks #tea.", title="Maria", tags=("people",))
+    sync(app, vault)
+    file = vault / "memories" / "Maria.md"
+    edit(file, "#tea.", "#tea.\n- [skill] Knows Rust #rust\n\n#review")
+    sync(app, vault)
+    item, _ = app.engine.reading.read(ME, id)
+    assert item.tags == ("people", "review", "rust")
+
+
 def test_a_change_in_the_store_changes_the_file(app: App, vault: Path) -> None:
     tea = remember(app, "Green tea.", title="Tea")
     sync(app, vault)
