@@ -47,6 +47,7 @@ class FamilyRow(TypedDict):
 
 def serve(app: App, options: Options) -> None:
     # The server's parts take half a second to import, and no other command needs them.
+    from memolith.doors.cli.background_server import folder_of, recorded
     from memolith.doors.http.auth.keys import LOCAL_KEY_FILE, local_key
     from memolith.doors.http.auth.tickets import sign_in_address
     from memolith.doors.http.server import listen, run
@@ -67,13 +68,14 @@ def serve(app: App, options: Options) -> None:
         )
     else:
         banner = BANNER.format(data=settings.data, url=url, page=page, key=key)
-    run(
-        app,
-        listener,
-        lambda: out(banner),
-        read_only=options.read_only,
-        conformance=options.conformance,
-    )
+    with recorded(folder_of(app), url):
+        run(
+            app,
+            listener,
+            lambda: out(banner),
+            read_only=options.read_only,
+            conformance=options.conformance,
+        )
 
 
 def page(app: App, options: Options) -> object:
@@ -93,7 +95,7 @@ def page(app: App, options: Options) -> object:
 def add_page_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url",
-        help="where the server is; by default the one that `memolith up` started, or the host and "
+        help="where the server is; by default the one that runs on this folder, or the host and "
         "port in the settings",
     )
 
