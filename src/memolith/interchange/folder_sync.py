@@ -23,6 +23,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.foreign_import import moment
 from memolith.engine.front_matter import Note, read_note, write_note
 from memolith.engine.note_text import written_tags
+from memolith.engine.notes import PATH
 from memolith.engine.relation_labels import RELATED, word_of
 from memolith.errors import InvalidInput, MemolithError, translated
 from memolith.interchange.exporters.collection import ItemText, links_between, live_items
@@ -46,6 +47,7 @@ from memolith.interchange.note_files import (
     kind_of,
     link_targets,
     note_id,
+    own_path,
     read_content,
     render,
 )
@@ -324,12 +326,13 @@ class _Sync:
         note = read_note(content)
         said = read_content(content, stem)
         kind = kind_of(content)
+        path = own_path(name, kind)
         draft = Draft(
             kind=kind,
             title=said.title or stem,
             blocks=blocks_of(said, kind),
             tags=tuple(sorted({*said.tags, *tags_of(note)})),
-            attributes=said.attributes,
+            attributes={**said.attributes, PATH: path} if path else said.attributes,
             status=said.status,
             project=said.project or None,
             namespace=said.namespace or None,
