@@ -11,6 +11,7 @@ from memolith.domain.items import KINDS
 from memolith.doors.cli.commands import LISTED_COMMANDS
 from memolith.doors.cli.examples import ExamplesFormatter
 from memolith.doors.cli.parser import command_parser
+from memolith.doors.cli.server import cost_tokens
 from memolith.doors.cli.tool_commands import TOOL_OF_COMMAND, find_tool, tool_parser
 from memolith.errors import MemolithError
 from memolith.redaction.rules_file import (
@@ -21,6 +22,7 @@ from memolith.redaction.rules_file import (
 )
 from memolith.settings import PREFIX, Settings
 from memolith.tools.family import Tool
+from memolith.tools.registry import Registry
 from memolith.tools.signature import Actions, Signature
 from scripts.distribution.listings import listing_files
 from scripts.distribution.plugins import GEMINI, PLUGINS, plugin_files
@@ -30,6 +32,7 @@ from scripts.typescript_types import TYPES_FILE, types_module
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "tests" / "tools" / "schemas"
 REFERENCE = ROOT / "docs" / "reference"
+FAMILIES_GUIDE = ROOT / "docs" / "families.md"
 
 
 def schema(tool: Tool) -> str:
@@ -331,8 +334,31 @@ def secrets_table(rules: list[RuleTable]) -> list[str]:
     return lines
 
 
+COSTS_HEADER = ["| profile | tools | tokens |", "|---|---|---|"]
+
+
+def families_guide() -> str:
+    """The guide to the families, with what each costs now."""
+    before, header, after = FAMILIES_GUIDE.read_text(encoding="utf-8").partition(COSTS_HEADER[0])
+    assert header, f"{FAMILIES_GUIDE} has no table of costs"
+    rest = after.partition("\n\n")[2]
+    return before + "\n".join([*COSTS_HEADER, *costs_rows()]) + "\n\n" + rest
+
+
+def costs_rows() -> list[str]:
+    """A row for each choice of tools, as `memolith families` counts them."""
+    profiles = [family.name for family in families() if family.listed_over_mcp]
+    registry = Registry(families())
+    rows = []
+    for name in [*profiles, "all"]:
+        tools = registry.choose(name).tools
+        tokens = sum(cost_tokens(tool) for tool in tools)
+        rows.append(f"| `{name}` | {len(tools)} | {tokens:,} |")
+    return rows
+
+
 def pages() -> dict[Path, str]:
-    """The reference pages."""
+    """The reference pages, and the guide that has figures of the tools."""
     made = {
         "tools": tools_page(),
         "cli": cli_page(),
@@ -341,7 +367,8 @@ def pages() -> dict[Path, str]:
         "http": rest_page(),
         "secrets": secrets_page(),
     }
-    return {REFERENCE / f"{name}.md": text for name, text in made.items()}
+    reference = {REFERENCE / f"{name}.md": text for name, text in made.items()}
+    return {**reference, FAMILIES_GUIDE: families_guide()}
 
 
 def library() -> dict[Path, str]:

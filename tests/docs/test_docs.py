@@ -277,6 +277,12 @@ def test_every_command_setting_and_tool_is_in_the_reference() -> None:
     ] == []
 
 
+def test_the_guide_to_the_families_says_what_each_is_for() -> None:
+    guide = (ROOT / "docs" / "families.md").read_text(encoding="utf-8")
+    purposes = guide.partition("## The families")[0]
+    assert [family.name for family in families() if f"`{family.name}`" not in purposes] == []
+
+
 def test_the_page_on_the_score_names_the_bounds_in_use() -> None:
     page = (ROOT / "docs" / "why" / "score.md").read_text(encoding="utf-8")
     bounds = weights()

@@ -57,6 +57,21 @@ def test_a_folder_of_notes_can_be_imported_with_its_links(
     )
 
 
+@pytest.mark.parametrize("style", ["wiki", "markdown"])
+def test_links_of_a_note_in_a_directory_of_its_own_lead_to_their_notes(
+    app: App, tea: str, tmp_path: Path, style: Style
+) -> None:
+    draft = note("Boil it.", title="Water", attributes={"path": "kitchen/hot/Water.md"})
+    water = app.engine.writing.remember(ME, draft).item.id
+    app.engine.writing.link(ME, water, tea, "makes")
+    export_folder(app.engine, ME, tmp_path / "out", style)
+    links = [(link.source, link.target) for link in read_obsidian(tmp_path / "out").links]
+    assert ("kitchen/hot/Water.md", "memories/Tea & cake.md") in links
+    if style == "markdown":
+        file = tmp_path / "out" / "kitchen" / "hot" / "Water.md"
+        assert "](../../memories/" in file.read_text(encoding="utf-8")
+
+
 def test_a_folder_that_holds_something_is_not_written_to(
     app: App, tea: str, tmp_path: Path
 ) -> None:

@@ -93,6 +93,16 @@ def test_a_change_in_the_file_changes_the_item(app: App, vault: Path) -> None:
         assert rows.link_between(ME.tenant, tea, milk, "goes_with") is None
 
 
+def test_a_tag_that_somebody_adds_to_the_text_becomes_a_tag(app: App, vault: Path) -> None:
+    id = remember(app, "Maria drinks #tea.", title="Maria", tags=("people",))
+    sync(app, vault)
+    file = vault / "memories" / "Maria.md"
+    edit(file, "#tea.", "#tea.\n- [skill] Knows Rust #rust\n\n#review")
+    sync(app, vault)
+    item, _ = app.engine.reading.read(ME, id)
+    assert item.tags == ("people", "review", "rust")
+
+
 def test_a_change_in_the_store_changes_the_file(app: App, vault: Path) -> None:
     tea = remember(app, "Green tea.", title="Tea")
     sync(app, vault)
@@ -124,6 +134,32 @@ def test_a_note_that_somebody_writes_is_remembered_with_its_date_tags_and_links(
     assert "- about [[Tea]]" in content
     # A link that leads nowhere stays in the text.
     assert "- see [[Nowhere]]" in text_of(app, item.id)
+
+
+def test_a_note_is_written_to_its_own_directory(app: App, vault: Path) -> None:
+    remember(app, "Try again.", title="Retry", attributes={"path": "design/net/Retry.md"})
+    remember(app, "Elsewhere.", title="Out", attributes={"path": "../.hidden/a.md/Out.md"})
+    report = sync(app, vault)
+    assert sorted(report.written) == ["design/net/Retry.md", "hidden/a.md_/Out.md"]
+
+
+def test_a_note_that_is_known_stays_where_it_is(app: App, vault: Path) -> None:
+    id = remember(app, "Try again.", title="Retry")
+    sync(app, vault)
+    app.engine.writing.revise(ME, id, Patch(attributes={"path": "design/Retry.md"}))
+    assert sync(app, vault).written == ["memories/Retry.md"]
+
+
+def test_a_new_file_gives_its_note_the_directory_it_lies_in(app: App, vault: Path) -> None:
+    for folder in ("decisions", "memories"):
+        (vault / folder).mkdir(parents=True)
+        (vault / folder / f"In {folder}.md").write_text("Redis.", encoding="utf-8")
+    sync(app, vault)
+    paths = {
+        item.title: item.attributes.get("path")
+        for item in app.engine.reading.list_all(ME, Filter())
+    }
+    assert paths == {"In decisions": "decisions/In decisions.md", "In memories": None}
 
 
 def test_changes_on_both_sides_are_both_kept_and_shown(app: App, vault: Path) -> None:

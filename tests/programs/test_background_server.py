@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import plistlib
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from memolith.doors.cli.launchers import (
     WindowsTaskLauncher,
     is_our_server,
 )
-from tests.programs.children import TIMEOUT_S, ask, cli, in_memory
+from tests.programs.children import CLI, TIMEOUT_S, Child, ask, cli, in_memory
 
 SERVER = Server(
     ("/opt/ü 100%/memolith", "serve", "--data", '/home/me/my "notes"'), Path("/home/me/notes")
@@ -83,6 +84,40 @@ def test_a_server_that_cannot_start_tells_why(data: Path) -> None:
     assert ran.returncode == 1
     assert "Cannot listen on 203.0.113.7:0" in ran.stderr
     assert ask(data, "status")["running"] is False
+
+
+@pytest.fixture
+def foreground(data: Path) -> Iterator[Child]:
+    with Child(*CLI[1:], "serve", "--port", "0", "--json", "--data", data) as server:
+        yield server
+
+
+def test_a_server_in_a_terminal_is_known_while_it_runs(data: Path, foreground: Child) -> None:
+    url = json.loads(foreground.line())["url"]
+    state = ask(data, "status")
+    assert (state["running"], state["url"]) == (True, url)
+    assert state["process"] == foreground.process.pid
+    foreground.process.terminate()
+    foreground.process.wait(TIMEOUT_S)
+    assert not list(data.glob("serving-*"))
+    assert ask(data, "status") == {"running": False, "data": str(data)}
+
+
+def test_the_record_of_a_killed_server_does_not_count(data: Path, foreground: Child) -> None:
+    foreground.line()
+    foreground.kill()
+    assert list(data.glob("serving-*"))
+    assert ask(data, "status") == {"running": False, "data": str(data)}
+
+
+def test_down_leaves_a_server_in_a_terminal_alone_and_names_its_process(
+    data: Path, foreground: Child
+) -> None:
+    foreground.line()
+    told = cli(data, "down")
+    assert told.returncode == 1
+    assert f"end its process, {foreground.process.pid}." in told.stderr
+    assert ask(data, "status")["running"] is True
 
 
 def test_logs_without_a_server_tell_where_they_would_be(data: Path) -> None:

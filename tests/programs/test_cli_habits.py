@@ -92,6 +92,12 @@ def test_a_mistyped_command_is_told_with_the_nearest_one() -> None:
     assert "Did you mean `memolith remember`?" in ran.stderr
 
 
+def test_a_tool_that_is_typed_as_a_command_is_told_with_the_way_to_call_it() -> None:
+    ran = cli(None, "fetch", "x")
+    assert ran.returncode == 2
+    assert "`memolith call fetch` calls it" in ran.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_has_examples_and_explains_every_option(command: str) -> None:
     parser = parser_of(command)

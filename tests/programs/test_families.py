@@ -37,6 +37,21 @@ def test_the_text_tells_what_a_family_is_for_and_whose_it_is(
         assert f"stands for {family.stands_for}" in text
 
 
+def test_tools_can_be_listed_for_some_families(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["tools", "chatgpt", "--json", "--data", str(tmp_path)]) == 0
+    listed = [row["tool"] for row in json.loads(capsys.readouterr().out)]
+    assert listed == ["search", "fetch"]
+
+
+def test_a_family_that_is_not_there_is_told_with_those_that_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["tools", "cor", "--data", str(tmp_path)]) == 1
+    assert "choose from core, " in capsys.readouterr().err
+
+
 def test_a_family_beyond_the_documented_ones_is_not_in_the_default_profile(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

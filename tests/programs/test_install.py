@@ -641,6 +641,13 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(
     assert everything(home) == {str(file.relative_to(home.resolve())): text.encode()}
 
 
+def test_the_entry_has_lines_where_others_have_several() -> None:
+    present = '{\r\n\t"hooks": {\r\n\t\t"x": {\r\n\t\t\t"a": 1\r\n\t\t}\r\n\t}\r\n}'
+    assert FORMATS["JSON"].edit(present, "hooks", "m", {"b": 2}) == present.replace(
+        '"x"', '"m": {\r\n\t\t\t"b": 2\r\n\t\t},\r\n\t\t"x"'
+    )
+
+
 def test_the_entry_is_one_line_where_others_have_lines() -> None:
     assert FORMATS["JSON"].edit('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
         '{"mcpServers": {"m": {"a": 1}, "x": {}}}'

@@ -585,7 +585,7 @@ def test_notes_are_in_step_with_a_folder(app: App, tmp_path: Path) -> None:
     folder = tmp_path / "vault"
     write(app, "Tea", "Green.", "drinks")
     sync_folder(app.engine, ME, folder)
-    file = folder / "memories" / "Tea.md"
+    file = folder / "drinks" / "Tea.md"
     text = file.read_text(encoding="utf-8")
     assert "permalink: drinks/tea\n" in text
     file.write_text(text.replace("Green.", "Black."), encoding="utf-8")

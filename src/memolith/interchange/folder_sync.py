@@ -22,6 +22,8 @@ from memolith.domain.passages import Block
 from memolith.engine.engine import Engine
 from memolith.engine.foreign_import import moment
 from memolith.engine.front_matter import Note, read_note, write_note
+from memolith.engine.note_text import written_tags
+from memolith.engine.notes import PATH
 from memolith.engine.relation_labels import RELATED, word_of
 from memolith.errors import InvalidInput, MemolithError, translated
 from memolith.interchange.exporters.collection import ItemText, links_between, live_items
@@ -45,6 +47,7 @@ from memolith.interchange.note_files import (
     kind_of,
     link_targets,
     note_id,
+    own_path,
     read_content,
     render,
 )
@@ -287,10 +290,11 @@ class _Sync:
             for key, value in now.attributes.items()
             if key not in base.attributes or exact(base.attributes[key]) != exact(value)
         }
+        tags = _with_written(now, base)
         patch = Patch(
             title=now.title if now.title != base.title else None,
             blocks=blocks_of(now, item.kind) if now.text != base.text else None,
-            tags=now.tags if now.tags != base.tags else None,
+            tags=tags if tags != base.tags else None,
             attributes=changed or None,
             dropped=tuple(key for key in base.attributes if key not in now.attributes),
             status=now.status if now.status != base.status else None,
@@ -322,12 +326,13 @@ class _Sync:
         note = read_note(content)
         said = read_content(content, stem)
         kind = kind_of(content)
+        path = own_path(name, kind)
         draft = Draft(
             kind=kind,
             title=said.title or stem,
             blocks=blocks_of(said, kind),
             tags=tuple(sorted({*said.tags, *tags_of(note)})),
-            attributes=said.attributes,
+            attributes={**said.attributes, PATH: path} if path else said.attributes,
             status=said.status,
             project=said.project or None,
             namespace=said.namespace or None,
@@ -458,6 +463,12 @@ class _Sync:
             if target is not None:
                 outgoing.append(OutgoingLink(link.type, target, ""))
         return render(entry.item, entry.blocks, outgoing, "wiki")
+
+
+def _with_written(now: NoteContent, base: NoteContent) -> tuple[str, ...]:
+    """The tags in the fields of a note, and those that its text did not say before."""
+    new = set(written_tags(now.text)).difference(written_tags(base.text))
+    return tuple(sorted({*now.tags, *new}))
 
 
 def _digest(content: str) -> str:

@@ -12,6 +12,7 @@ from memolith.domain.items import Item
 from memolith.domain.passages import Block
 from memolith.engine.front_matter import Note, read_note, write_note
 from memolith.engine.note_text import NoteLink, links_of
+from memolith.engine.notes import KIND, PATH
 from memolith.engine.validation import DEFAULT_NAMESPACE
 from memolith.interchange.importers.files import split_tags, text
 
@@ -57,7 +58,7 @@ Style = Literal["wiki", "markdown"]
 
 
 class OutgoingLink(NamedTuple):
-    """A link of an item, and the path of the note that it leads to."""
+    """A link of an item, and the path from its note to the one that it leads to."""
 
     type: str
     path: str
@@ -119,7 +120,7 @@ def _link(link: OutgoingLink, style: Style) -> str:
     name = link.path.rsplit("/", 1)[-1].removesuffix(".md")
     if style == "wiki":
         return f"[[{name}]]"
-    return f"[{name}](../{quote(link.path)})"
+    return f"[{name}]({quote(link.path)})"
 
 
 def read_content(file_text: str, stem: str) -> NoteContent:
@@ -195,7 +196,26 @@ class Names:
             unique = f"{name} ({item.id.replace('-', '')[-number:]})"
             number += 4
         self.taken.add(unique.lower())
-        return f"{FOLDERS[item.kind]}/{unique}.md"
+        return f"{folder_of(item)}/{unique}.md"
+
+
+def folder_of(item: Item) -> str:
+    """The folder that an item is written to: that of the note, if it has one."""
+    path = item.attributes.get(PATH) if item.kind == KIND else None
+    parts = path.split("/")[:-1] if isinstance(path, str) else []
+    names = [file_name(part) for part in parts]
+    return "/".join(_folder_name(name) for name in names if name) or FOLDERS[item.kind]
+
+
+def _folder_name(name: str) -> str:
+    """The name, unless it is like that of a note, which may be there."""
+    return f"{name}_" if name.lower().endswith(".md") else name
+
+
+def own_path(name: str, kind: str) -> str | None:
+    """The path that a new note has from the folder that somebody put it into, if it is one."""
+    folder = name.rpartition("/")[0]
+    return name if kind == KIND and folder not in ("", FOLDERS[kind]) else None
 
 
 def file_name(title: str) -> str:

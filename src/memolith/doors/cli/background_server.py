@@ -1,11 +1,17 @@
-"""Commands that run the server in the background: `up`, `down`, `status` and `logs`."""
+"""Commands that run the server in the background: `up`, `down`, `status` and `logs`.
+
+`memolith serve` leaves a record in the data folder, too, so that `status` knows it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.error import URLError
@@ -23,7 +29,7 @@ from memolith.doors.cli.launchers import (
 from memolith.doors.cli.output import note, out
 from memolith.doors.cli.style import without_controls
 from memolith.doors.install.launch import launch_command
-from memolith.errors import Conflict, InvalidInput, NotFound, Unavailable
+from memolith.errors import Conflict, InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.private_files import make_private_folder, open_private
 
 START_TIMEOUT_S = 60.0
@@ -32,16 +38,23 @@ POLL_S = 0.05
 FOLLOW_S = 0.3
 SHOWN_LINES = 50
 FAILURE_LINES = 5
+FOREGROUND = "serve"
+"""Stands for the launcher of a server that somebody has started with `memolith serve`."""
 
 
 @dataclass(frozen=True)
 class RunningServer:
-    """What is kept about a server while it runs in the background."""
+    """What is kept about a server while it runs."""
 
     url: str
     launcher: str
     process: int | None
     started: float
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        return self.process is not None and is_our_server(self.process)
 
     @property
     def answers(self) -> bool:
@@ -85,6 +98,45 @@ def up(app: App, options: Options) -> object:
     }
 
 
+@contextmanager
+def recorded(data: Path, url: str) -> Iterator[None]:
+    """Keep a record of this process while it serves, so that `status` and others find it."""
+    for old in serving_files(data):
+        record = read_record(old)
+        if record is None or not record.is_alive:
+            remove(old)
+    file = data / f"serving-{os.getpid()}.json"
+    # A folder that cannot be written to is served all the same.
+    with suppress(OSError):
+        write_record(file, RunningServer(url, FOREGROUND, os.getpid(), time.time()))
+    try:
+        yield
+    finally:
+        remove(file)
+
+
+def remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink()
+
+
+def serving_files(data: Path) -> list[Path]:
+    return sorted(data.glob("serving-*.json"))
+
+
+def running_server(data: Path) -> RunningServer | None:
+    """The server on this folder that answers, whoever has started it."""
+    state = read_state(data)
+    if state is not None and state.answers:
+        return state
+    for file in serving_files(data):
+        record = read_record(file)
+        # After a kill the record stays, and another server may have the port.
+        if record is not None and record.is_alive and record.answers:
+            return record
+    return None
+
+
 def background_server(data: Path, options: Options) -> Server:
     arguments = ["serve", "--json"]
     if options.host:
@@ -117,31 +169,45 @@ def down(app: App, options: Options) -> object:
     data = folder_of(app)
     state = read_state(data)
     if state is None:
-        raise NotFound(f"No server was started on {data} with `memolith up`.", field="data")
+        raise not_ours(data)
     LAUNCHERS[state.launcher].stop(Server((), data), state.process)
     state_file(data).unlink(missing_ok=True)
     return {"stopped": state.url, "data": str(data)}
 
 
+def not_ours(data: Path) -> MemolithError:
+    """Why there is nothing to stop."""
+    other = running_server(data)
+    if other is None:
+        return NotFound(f"No server was started on {data} with `memolith up`.", field="data")
+    return Conflict(
+        f"The server at {other.url} was started with `memolith serve`, not with `memolith up`. "
+        f"End it with Ctrl-C where it runs, or end its process, {other.process}.",
+        field="data",
+    )
+
+
 def status(app: App, options: Options) -> object:
     """Tell whether a server runs, where, and since when."""
     data = folder_of(app)
-    state = read_state(data)
+    running = running_server(data)
+    state = running or read_state(data)
     if state is None:
         return {"running": False, "data": str(data)}
     report: dict[str, object] = {
-        "running": state.answers,
+        "running": running is not None,
         "url": state.url,
         "data": str(data),
         "launcher": state.launcher,
         "process": state.process,
-        "log": str(Server((), data).log_file),
     }
+    if state.launcher != FOREGROUND:
+        report["log"] = str(Server((), data).log_file)
     uptime_s = max(0.0, time.time() - state.started)
     report["uptime_s" if options.json else "up for"] = (
         round(uptime_s, 1) if options.json else human_duration(uptime_s)
     )
-    if not report["running"]:
+    if running is None:
         report["problems"] = [
             "It was started and does not answer; look at `memolith logs`, then `memolith down` and "
             "`memolith up`."
@@ -150,11 +216,9 @@ def status(app: App, options: Options) -> object:
 
 
 def running_url(app: App) -> str | None:
-    """Where the server in the background is, if there is one that answers."""
-    state = read_state(folder_of(app))
-    if state is None or not state.answers:
-        return None
-    return state.url
+    """Where the server on this folder is, if there is one that answers."""
+    running = running_server(folder_of(app))
+    return running.url if running else None
 
 
 def logs(app: App, options: Options) -> object:
@@ -204,18 +268,27 @@ def state_file(data: Path) -> Path:
 
 
 def read_state(data: Path) -> RunningServer | None:
+    """What `up` has kept about the server it started."""
+    return read_record(state_file(data))
+
+
+def read_record(file: Path) -> RunningServer | None:
     try:
-        return RunningServer(**json.loads(state_file(data).read_text(encoding="utf-8")))
+        return RunningServer(**json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, NotADirectoryError):
-        note(f"{state_file(data)} cannot be read and is ignored.")
+        note(f"{file} cannot be read and is ignored.")
         return None
 
 
 def write_state(data: Path, state: RunningServer) -> None:
-    with open(state_file(data), "w", encoding="utf-8", opener=open_private) as file:
-        json.dump(asdict(state), file)
+    write_record(state_file(data), state)
+
+
+def write_record(file: Path, record: RunningServer) -> None:
+    with open(file, "w", encoding="utf-8", opener=open_private) as stream:
+        json.dump(asdict(record), stream)
 
 
 def add_up_options(parser: argparse.ArgumentParser) -> None:

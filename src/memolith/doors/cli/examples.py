@@ -61,7 +61,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "stdio": ("memolith stdio --tools core",),
     "page": ("memolith page",),
     "worker": ("memolith worker",),
-    "tools": ("memolith tools",),
+    "tools": ("memolith tools", "memolith tools core --json"),
     "families": ("memolith families", "memolith families --json"),
     "keys": (
         "memolith keys create laptop --scopes read,write --expires 90d",

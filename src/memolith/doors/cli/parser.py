@@ -13,7 +13,7 @@ from memolith.doors.cli.examples import (
     examples_text,
     listed_examples,
 )
-from memolith.errors import InvalidInput
+from memolith.errors import InvalidInput, NotFound
 
 MAX_SHOWN_CHARACTERS = 60
 
@@ -31,12 +31,28 @@ def parse(arguments: list[str]) -> Options:
 
 
 def unknown_command(name: str) -> InvalidInput:
+    if is_tool(name):
+        return InvalidInput(
+            f"{name!r} is a tool and no command of its own: `memolith call {name}` calls it.",
+            field="command",
+        )
     near = get_close_matches(name, [listed.name for listed in LISTED_COMMANDS], n=1)
     hint = f" Did you mean `memolith {near[0]}`?" if near else ""
     return InvalidInput(
         f"There is no command {name[:MAX_SHOWN_CHARACTERS]!r}.{hint} `memolith --help` lists them.",
         field="command",
     )
+
+
+def is_tool(name: str) -> bool:
+    # The tools take a while to import, which commands need not wait for.
+    from memolith.doors.cli.tool_commands import find_tool
+
+    try:
+        find_tool(name)
+    except NotFound:
+        return False
+    return True
 
 
 def parse_command(listed: ListedCommand, arguments: list[str]) -> Options:

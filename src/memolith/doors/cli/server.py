@@ -14,6 +14,7 @@ from memolith.doors.cli.output import out, print_result
 from memolith.doors.mcp import stdio_front
 from memolith.doors.mcp.data_check import data_notice
 from memolith.doors.mcp.start_cache import StartCache
+from memolith.errors import NotFound
 from memolith.paths import cache_folder
 from memolith.tools.family import Family, Tool
 
@@ -47,6 +48,7 @@ class FamilyRow(TypedDict):
 
 def serve(app: App, options: Options) -> None:
     # The server's parts take half a second to import, and no other command needs them.
+    from memolith.doors.cli.background_server import folder_of, recorded
     from memolith.doors.http.auth.keys import LOCAL_KEY_FILE, local_key
     from memolith.doors.http.auth.tickets import sign_in_address
     from memolith.doors.http.server import listen, run
@@ -67,13 +69,14 @@ def serve(app: App, options: Options) -> None:
         )
     else:
         banner = BANNER.format(data=settings.data, url=url, page=page, key=key)
-    run(
-        app,
-        listener,
-        lambda: out(banner),
-        read_only=options.read_only,
-        conformance=options.conformance,
-    )
+    with recorded(folder_of(app), url):
+        run(
+            app,
+            listener,
+            lambda: out(banner),
+            read_only=options.read_only,
+            conformance=options.conformance,
+        )
 
 
 def page(app: App, options: Options) -> object:
@@ -93,7 +96,7 @@ def page(app: App, options: Options) -> object:
 def add_page_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url",
-        help="where the server is; by default the one that `memolith up` started, or the host and "
+        help="where the server is; by default the one that runs on this folder, or the host and "
         "port in the settings",
     )
 
@@ -157,8 +160,9 @@ def worker(app: App, options: Options) -> None:
 
 
 def tools(app: App, options: Options) -> object:
+    chosen = chosen_families(app, options.family)
     if not options.json:
-        print_profiles(app)
+        print_profiles(app, chosen)
     return [
         {
             "family": tool.family,
@@ -167,9 +171,27 @@ def tools(app: App, options: Options) -> object:
             "tokens": cost_tokens(tool),
             "description": tool.description,
         }
-        for family in app.registry.families
+        for family in chosen
         for tool in family.tools
     ]
+
+
+def chosen_families(app: App, names: list[str]) -> list[Family]:
+    """The families with these names; all of them if there are none."""
+    known = {family.name: family for family in app.registry.families}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise NotFound(
+            f"There is no family {unknown[0][:60]!r}; choose from {', '.join(known)}.",
+            field="family",
+        )
+    return [family for name, family in known.items() if name in names or not names]
+
+
+def add_tools_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "family", nargs="*", metavar="FAMILY", help="only the tools of these families"
+    )
 
 
 def families(app: App, options: Options) -> object:
@@ -204,14 +226,14 @@ def family_text(row: FamilyRow) -> str:
     return "\n".join(lines)
 
 
-def print_profiles(app: App) -> None:
+def print_profiles(app: App, chosen: list[Family]) -> None:
     """What `--tools` can be, and what each choice costs a model."""
-    profiles = ["all"]
-    profiles += [family.name for family in app.registry.families if family.listed_over_mcp]
+    profiles = ["all"] if len(chosen) == len(app.registry.families) else []
+    profiles += [family.name for family in chosen if family.listed_over_mcp]
     for profile in profiles:
-        chosen = app.registry.choose(profile).tools
-        tokens = sum(cost_tokens(tool) for tool in chosen)
-        out(f"--tools {profile:12} {len(chosen):3} tools, about {tokens:,} tokens")
+        listed = app.registry.choose(profile).tools
+        tokens = sum(cost_tokens(tool) for tool in listed)
+        out(f"--tools {profile:12} {len(listed):3} tools, about {tokens:,} tokens")
 
 
 def cost_tokens(tool: Tool) -> int:
@@ -229,6 +251,6 @@ COMMANDS = (
     Command("stdio", stdio, add_stdio_options),
     Command("page", page, add_page_options),
     Command("worker", worker),
-    Command("tools", tools),
+    Command("tools", tools, add_tools_options),
     Command("families", families),
 )

@@ -13,6 +13,7 @@ STRING = r'"(?:\\.|[^"\\])*"'
 # The first group of each pattern is what is replaced by spaces; strings match without it.
 COMMENT = re.compile(STRING + r"|(//[^\r\n]*|/\*.*?\*/|\A\ufeff)", re.DOTALL)
 TRAILING_COMMA = re.compile(STRING + r"|(,)(?=\s*[}\]])", re.DOTALL)
+LINE_START = re.compile(r"\r?\n[ \t]*")
 DECODER = json.JSONDecoder()
 
 
@@ -57,14 +58,33 @@ def edit(text: str, section: str, name: str, entry: object) -> str:
 
 
 def with_first_member(text: str, object_start: int, name: str, value: object) -> str:
-    """Put a member first, on a line of its own if the present first one has a line of its own."""
-    first = next_solid(strict_json(text), object_start + 1)
+    """Put a member first, written as the present first one: in its line, in one, or in several."""
+    strict = strict_json(text)
+    first = next_solid(strict, object_start + 1)
     before_first = text[:first]
     blank = text[len(before_first.rstrip()) : first]
-    member = f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+    written = json.dumps(value, ensure_ascii=False)
+    if "\n" in blank and first_value_has_lines(strict, object_start):
+        # Each line begins as the member does.
+        lines = json.dumps(value, ensure_ascii=False, indent=indent_of(strict)).split("\n")
+        written = LINE_START.findall(blank)[-1].join(lines)
+    member = f"{json.dumps(name, ensure_ascii=False)}: {written}"
     if text[first] != "}":
         member += "," + (blank or " ")
     return before_first + member + text[first:]
+
+
+def first_value_has_lines(strict: str, object_start: int) -> bool:
+    """Whether the first member of an object is written in several lines."""
+    first = next(iter(members(strict, object_start).values()), None)
+    return first is not None and "\n" in strict[first.value_start : first.end]
+
+
+def indent_of(strict: str) -> str:
+    """What the first member of the file is indented with."""
+    top = next_solid(strict, 0) + 1
+    blank = strict[top : next_solid(strict, top)]
+    return blank.rpartition("\n")[2] or "  "
 
 
 def without_member(text: str, member: Member) -> str:

@@ -67,8 +67,9 @@ def export_folder(
     links = links_between(engine, caller, set(paths))
     make_private_folder(str(folder))
     for number, (item, blocks) in enumerate(texts, start=1):
+        to_top = "../" * paths[item.id].count("/")
         outgoing = [
-            OutgoingLink(link.type, paths[link.target], titles[link.target])
+            OutgoingLink(link.type, to_top + paths[link.target], titles[link.target])
             for link in links.get(item.id, ())
         ]
         write_file(folder, paths[item.id], render(item, blocks, outgoing, style))
