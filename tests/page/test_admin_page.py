@@ -180,7 +180,7 @@ def test_a_value_of_the_vault_is_revealed_and_the_audit_tells(served: Served, pa
     page.get_by_role("button", name="Revoke Stripe").click()
     expect(row(page, "Stripe").locator(".state")).to_have_text("revoked")
     page.get_by_role("link", name="Audit").click()
-    expect(row(page, "local revealed vault key Stripe")).to_be_visible()
+    expect(row(page, "local revealed the secret Stripe")).to_be_visible()
 
 
 def test_settings_are_shown_with_their_meaning(served: Served, page: Page) -> None:
@@ -236,11 +236,11 @@ def test_the_audit_can_be_narrowed(served: Served, page: Page) -> None:
     ann = make_key(served, name="laptop", user="ann")
     served.tool("remember", {"content": "Kelp grows.", "title": "Kelp"}, ann["key"])
     enter(page, served, "/ui/admin/audit")
-    expect(row(page, "local stored client key laptop")).to_be_visible()
+    expect(row(page, "local made the key laptop")).to_be_visible()
     page.get_by_label("User").fill("ann")
     page.get_by_role("button", name="Show").click()
-    expect(row(page, "ann remembered")).to_be_visible()
-    expect(row(page, "client key laptop")).to_have_count(0)
+    expect(row(page, "ann kept")).to_be_visible()
+    expect(row(page, "the key laptop")).to_have_count(0)
     page.get_by_label("Event", exact=True).select_option("forgotten")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("No event fits.")).to_be_visible()

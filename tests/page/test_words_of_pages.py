@@ -40,3 +40,48 @@ def test_a_read_of_a_memory_without_a_title_is_called_by_its_first_words(
     note = agent_call(served, "remember", content="Kelp grows fast.")
     agent_call(served, "fetch", ids=[note["id"]])
     assert "local read Kelp grows fast." in shown(visitor, "/ui/admin/reads")
+
+
+@pytest.mark.parametrize("path", ["/ui", "/ui/timeline", "/ui/admin/audit"])
+def test_pages_tell_alike_which_key_and_which_secret_was_made_and_revoked(
+    served: Served, visitor: httpx2.Client, path: str
+) -> None:
+    key = agent_call(served, "create_client_key", name="laptop agent", scopes=["read"])
+    agent_call(served, "revoke_client_key", id=key["id"])
+    project = agent_call(served, "create_project", name="Zoo")
+    secret = agent_call(
+        served,
+        "create_api_key",
+        name="Stripe",
+        type="api_key",
+        value="not-so-secret",
+        environment="staging",
+        project_id=project["id"],
+    )
+    agent_call(served, "revoke_api_key", key_id=secret["id"])
+    page = shown(visitor, path)
+    for deed in ("made the key laptop agent", "revoked the key laptop agent"):
+        assert f"local {deed}" in page
+    for deed in ("stored the secret Stripe", "revoked the secret Stripe"):
+        assert f"local {deed}" in page
+
+
+@pytest.mark.parametrize("path", ["/ui", "/ui/timeline", "/ui/admin/audit", "/ui/item/{id}"])
+def test_pages_tell_alike_what_happened_to_a_memory(
+    served: Served, visitor: httpx2.Client, path: str
+) -> None:
+    id = agent_call(served, "remember", content="Kelp grows.", title="Kelp")["id"]
+    agent_call(served, "revise", id=id, tags=["sea"])
+    agent_call(served, "forget", id=id)
+    page = shown(visitor, path.format(id=id))
+    for verb in ("kept", "changed", "forgot"):
+        assert f"local {verb} memory Kelp" in page or f"local {verb} it" in page
+
+
+@pytest.mark.parametrize("path", ["/ui", "/ui/timeline", "/ui/admin/audit", "/ui/item/{id}"])
+def test_an_undo_is_marked_as_one(served: Served, visitor: httpx2.Client, path: str) -> None:
+    id = agent_call(served, "remember", content="Kelp grows.", title="Kelp")["id"]
+    forgotten = agent_call(served, "forget", id=id)
+    agent_call(served, "undo_event", event=forgotten["event"])
+    page = shown(visitor, path.format(id=id))
+    assert re.search("local restored (memory Kelp|it), undoing", page)

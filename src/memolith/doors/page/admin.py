@@ -45,7 +45,7 @@ SCOPE_MEANINGS = {
     "admin": "everything, also keys and settings",
 }
 LIFETIMES_DAYS = (7, 30, 90, 365)
-EVENT_TYPES = tuple(sorted({*ITEM_EVENTS, *LINK_EVENTS, *RECORD_EVENTS}))
+EVENT_TYPES = (*ITEM_EVENTS, *LINK_EVENTS, *RECORD_EVENTS)
 
 
 class AdminPages:

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from jinja2.runtime import Context
 
 from memolith import __version__
+from memolith.doors.page.event_words import deed, event_words
 
 PACKAGE = "memolith.doors.page"
 CONTENT_TYPES = {
@@ -27,30 +28,6 @@ Block = Callable[[Context], Iterator[str]]
 DATE_LENGTH = len("2026-11-16")
 MAX_TITLE_LENGTH = 80
 MINUTE_LENGTH = len("2026-11-16T12:30")
-EVENT_WORDS = {
-    "remembered": "kept",
-    "revised": "changed",
-    "tagged": "tagged",
-    "appended": "added to",
-    "forgotten": "forgot",
-    "restored": "restored",
-    "appraised": "computed the certainty of",
-    "erased": "erased something for good",
-    "linked": "linked",
-    "relinked": "changed the link of",
-    "unlinked": "removed the link of",
-    "configured": "changed a setting",
-    "stored": "stored a secret or made a key",
-    "rotated": "renewed a secret",
-    "revoked": "revoked a secret or a key",
-    "revealed": "revealed a secret",
-    "paused": "paused a key",
-    "resumed": "resumed a key",
-    "copied": "made a copy of everything",
-    "injected": "gave memories to a session",
-    "kept": "kept something of a session",
-}
-"""What somebody did, in words that a name goes before."""
 
 
 class DiffPart(NamedTuple):
@@ -89,11 +66,6 @@ def size(value: float) -> str:
             return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
         value /= 1000
     raise AssertionError("the last unit takes everything")
-
-
-def event_words(type: str) -> str:
-    """What somebody did, in plain words."""
-    return EVENT_WORDS.get(type, type)
 
 
 def percent(value: float) -> str:
@@ -270,7 +242,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (day, minute, number, size, percent, plain, event_words, shortened):
+    for function in (day, minute, number, size, percent, plain, event_words, deed, shortened):
         environment.filters[function.__name__] = function
     environment.globals.update(
         address=address,
