@@ -61,7 +61,7 @@ def test_a_day_shows_what_happened_to_each_item(
     for text in ("local kept it", "local changed it", "local linked it: beside The bees"):
         expect(tea.first).to_contain_text(text)
     expect(page.get_by_role("navigation", name="Days").get_by_role("listitem")).to_have_count(42)
-    expect(page.locator("[aria-current=date]")).to_contain_text(f"{today()}: 3 written")
+    expect(page.locator("[aria-current=date]")).to_contain_text(f"{today()}: 3 new items")
     tea.first.get_by_role("link", name="Tea", exact=True).click()
     expect(page).to_have_url(f"{served.url}/ui/item/{lived['tea']}")
     assert record.errors == []

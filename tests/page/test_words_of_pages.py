@@ -85,3 +85,18 @@ def test_an_undo_is_marked_as_one(served: Served, visitor: httpx2.Client, path: 
     agent_call(served, "undo_event", event=forgotten["event"])
     page = shown(visitor, path.format(id=id))
     assert re.search("local restored (memory Kelp|it), undoing", page)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/ui", "New items per day: 1 in 30 days, without forgotten ones"),
+        ("/ui/timeline", "New items of each of the last 42 days, without forgotten ones"),
+    ],
+)
+def test_a_count_of_what_was_written_says_that_forgotten_items_are_left_out(
+    served: Served, visitor: httpx2.Client, path: str, told: str
+) -> None:
+    agent_call(served, "remember", content="Kelp grows.")
+    agent_call(served, "forget", id=agent_call(served, "remember", content="Gulls cry.")["id"])
+    assert told in shown(visitor, path)
