@@ -253,7 +253,7 @@ def test_reads_are_shown(served: Served, page: Page) -> None:
     expect(row(page, "local read Kelp")).to_contain_text("through core fetch, 1 time")
     page.get_by_label("User").fill("ann")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("Nobody has read anything yet.")).to_be_visible()
+    expect(page.get_by_text("Nobody has read anything that fits.")).to_be_visible()
 
 
 def test_a_key_is_made_by_keyboard_alone(served: Served, page: Page) -> None:

@@ -100,3 +100,22 @@ def test_a_count_of_what_was_written_says_that_forgotten_items_are_left_out(
     agent_call(served, "remember", content="Kelp grows.")
     agent_call(served, "forget", id=agent_call(served, "remember", content="Gulls cry.")["id"])
     assert told in shown(visitor, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/ui/admin/audit", "since"), ("/ui/admin/audit", "until"), ("/ui/admin/reads", "since")],
+)
+def test_a_wrong_date_in_the_address_is_told_beside_its_field(
+    visitor: httpx2.Client, path: str, field: str
+) -> None:
+    answer = visitor.get(path, params={field: "last week"})
+    assert answer.status_code == 400
+    assert "“last week” is no date. Choose one here." in words(answer.text)
+    assert f'name="{field}" type="date" value="" aria-invalid="true"' in answer.text
+
+
+def test_the_last_day_of_the_audit_counts_whole(served: Served, visitor: httpx2.Client) -> None:
+    agent_call(served, "remember", content="Kelp grows.", title="Kelp")
+    today = agent_call(served, "activity")["days"][-1]["day"]
+    assert "local kept memory Kelp" in shown(visitor, f"/ui/admin/audit?until={today}")
