@@ -250,7 +250,7 @@ def test_reads_are_shown(served: Served, page: Page) -> None:
     note = agent_call(served, "remember", content="Kelp grows.", title="Kelp")
     agent_call(served, "fetch", ids=[note["id"]])
     enter(page, served, "/ui/admin/reads")
-    expect(row(page, "local read Kelp")).to_contain_text("through core fetch, 1 time")
+    expect(row(page, "local opened Kelp")).to_contain_text("through core fetch, 1 time")
     page.get_by_label("User").fill("ann")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("Nobody has read anything that fits.")).to_be_visible()

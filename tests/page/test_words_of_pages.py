@@ -23,7 +23,7 @@ def visitor(served: Served) -> Iterator[httpx2.Client]:
 
 def words(page: str) -> str:
     """What is to be read on a page, or in a piece of one, on one line."""
-    text = html.unescape(re.sub(r"<[^>]*>", "", page))
+    text = html.unescape(re.sub(r"<[^>]*>", " ", page))
     return re.sub(r" ([.,:;])", r"\1", " ".join(text.split()))
 
 
@@ -39,7 +39,7 @@ def test_a_read_of_a_memory_without_a_title_is_called_by_its_first_words(
 ) -> None:
     note = agent_call(served, "remember", content="Kelp grows fast.")
     agent_call(served, "fetch", ids=[note["id"]])
-    assert "local read Kelp grows fast." in shown(visitor, "/ui/admin/reads")
+    assert "local opened Kelp grows fast." in shown(visitor, "/ui/admin/reads")
 
 
 @pytest.mark.parametrize("path", ["/ui", "/ui/timeline", "/ui/admin/audit"])
@@ -119,3 +119,17 @@ def test_the_last_day_of_the_audit_counts_whole(served: Served, visitor: httpx2.
     agent_call(served, "remember", content="Kelp grows.", title="Kelp")
     today = agent_call(served, "activity")["days"][-1]["day"]
     assert "local kept memory Kelp" in shown(visitor, f"/ui/admin/audit?until={today}")
+
+
+def test_looking_at_an_item_on_the_page_is_not_counted_there_as_reading_it(
+    served: Served, visitor: httpx2.Client
+) -> None:
+    id = agent_call(served, "remember", content="Kelp grows.", title="Kelp")["id"]
+    agent_call(served, "fetch", ids=[id])
+    agent_call(served, "recall", query="kelp")
+    for _ in range(3):
+        page = shown(visitor, f"/ui/item/{id}")
+    assert "Read 2 times" in page
+    assert "local opened it through core fetch" in page
+    assert "local found it by a search through core recall" in page
+    assert "local opened Kelp on the web page, 3 times" in shown(visitor, "/ui/admin/reads")

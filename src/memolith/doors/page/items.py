@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from memolith.doors.http.auth.access import PAGE_PATH
+from memolith.doors.page.read_words import is_on_page
 from memolith.doors.page.rendering import heading, shortened
 from memolith.doors.page.site import (
     PAGE_HEADERS,
@@ -101,7 +102,9 @@ class ItemPages:
         history = await self.site.run(request, "history", id=id)
         reads = None
         if self.site.offers(request, "list_reads"):
-            reads = await self.site.run(request, "list_reads", id=id, limit=SHOWN_READS)
+            reads = elsewhere(
+                await self.site.run(request, "list_reads", id=id, limit=SHOWN_READS)
+            )
         steps = [with_link(step, item) for step in history["events"]]
         values = {
             "item": item,
@@ -258,6 +261,12 @@ class ItemPages:
         if back.startswith(PAGE_PATH):
             return RedirectResponse(with_done(back), 303, PAGE_HEADERS)
         return done(f"{PAGE_PATH}/item/{quote(str(undone['id']), safe='')}", "undone")
+
+
+def elsewhere(listed: dict[str, Any]) -> dict[str, Any]:
+    """The reads without those on this page, which are the clicks of whoever looks at it."""
+    reads = [read for read in listed["reads"] if not is_on_page(read)]
+    return {"reads": reads, "total": listed["total"] - len(listed["reads"]) + len(reads)}
 
 
 def link_problem(error: MemolithError) -> str:

@@ -14,6 +14,7 @@ from jinja2.runtime import Context
 
 from memolith import __version__
 from memolith.doors.page.event_words import deed, event_words
+from memolith.doors.page.read_words import read_verb, read_way
 
 PACKAGE = "memolith.doors.page"
 CONTENT_TYPES = {
@@ -242,7 +243,9 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (day, minute, number, size, percent, plain, event_words, deed, shortened):
+    texts = (day, minute, number, size, percent, plain, shortened)
+    deeds = (event_words, deed, read_verb, read_way)
+    for function in (*texts, *deeds):
         environment.filters[function.__name__] = function
     environment.globals.update(
         address=address,
