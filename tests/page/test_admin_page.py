@@ -61,7 +61,7 @@ def test_a_key_is_made_lets_in_is_paused_resumed_and_revoked(
     page.get_by_label("How long it is valid").select_option("30")
     page.get_by_role("button", name="Make the key").click()
     key = page.locator("#new-key").inner_text()
-    expect(row(page, "second browser")).to_contain_text("For ann. May read.")
+    expect(row(page, "second browser")).to_contain_text("For ann. It may read.")
     expect(row(page, "second browser")).to_contain_text("Valid until 2")
 
     context = browser.new_context()

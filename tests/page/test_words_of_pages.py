@@ -133,3 +133,22 @@ def test_looking_at_an_item_on_the_page_is_not_counted_there_as_reading_it(
     assert "local opened it through core fetch" in page
     assert "local found it by a search through core recall" in page
     assert "local opened Kelp on the web page, 3 times" in shown(visitor, "/ui/admin/reads")
+
+
+def test_the_list_of_keys_tells_in_a_sentence_what_a_key_may_do(
+    served: Served, visitor: httpx2.Client
+) -> None:
+    agent_call(served, "create_client_key", name="all", scopes=["read", "write", "run", "admin"])
+    assert "It may read, write, run code, administer." in shown(visitor, "/ui/admin/keys")
+
+
+def test_the_key_that_one_is_signed_in_with_is_in_use_now(visitor: httpx2.Client) -> None:
+    page = shown(visitor, "/ui/admin/keys")
+    assert "in use now" in page
+    assert "never used" not in page
+
+
+def test_the_chosen_state_of_keys_is_marked(visitor: httpx2.Client) -> None:
+    page = visitor.get("/ui/admin/keys?state=paused").text
+    assert re.findall('aria-current="true">([a-z]*)<', page) == ["paused"]
+    assert ".choices a[aria-current]" in visitor.get("/ui/static/admin.css").text

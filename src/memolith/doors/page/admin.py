@@ -45,6 +45,8 @@ SCOPE_MEANINGS = {
     "run": "run code over files",
     "admin": "everything, also keys and settings",
 }
+SCOPE_VERBS = {"read": "read", "write": "write", "run": "run code", "admin": "administer"}
+"""What a key may do, after "It may"."""
 LIFETIMES_DAYS = (7, 30, 90, 365)
 EVENT_TYPES = (*ITEM_EVENTS, *LINK_EVENTS, *RECORD_EVENTS)
 
@@ -135,6 +137,7 @@ class AdminPages:
             "scope_meanings": {
                 scope: meaning for scope, meaning in SCOPE_MEANINGS.items() if scope in scopes
             },
+            "scope_verbs": SCOPE_VERBS,
             "lifetimes": LIFETIMES_DAYS,
         }
         return await self.site.show(request, "admin_keys.html", values)
