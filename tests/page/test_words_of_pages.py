@@ -152,3 +152,48 @@ def test_the_chosen_state_of_keys_is_marked(visitor: httpx2.Client) -> None:
     page = visitor.get("/ui/admin/keys?state=paused").text
     assert re.findall('aria-current="true">([a-z]*)<', page) == ["paused"]
     assert ".choices a[aria-current]" in visitor.get("/ui/static/admin.css").text
+
+
+@pytest.fixture
+def pond(served: Served) -> dict[str, str]:
+    """Two linked memories."""
+    ids = {
+        title: agent_call(served, "remember", content=f"About the {title}.", title=title)["id"]
+        for title in ("Water lily", "Dragonfly")
+    }
+    agent_call(served, "link", source=ids["Dragonfly"], target=ids["Water lily"], type="sits_on")
+    return ids
+
+
+@pytest.mark.parametrize("given", ["Water lily", "lily", "water lily ({})", "{}"])
+def test_the_middle_of_the_graph_is_named_by_words_or_an_id(
+    visitor: httpx2.Client, pond: dict[str, str], given: str
+) -> None:
+    around = given.format(pond["Water lily"])
+    answer = visitor.get("/ui/graph/data", params={"around": around})
+    assert answer.json()["around"] == pond["Water lily"]
+
+
+def test_a_path_in_the_graph_is_found_between_words(
+    visitor: httpx2.Client, pond: dict[str, str]
+) -> None:
+    assert "1 link." in shown(visitor, "/ui/graph?from=lily&to=dragonfly")
+
+
+def test_an_end_of_a_path_that_is_not_found_is_told(
+    visitor: httpx2.Client, pond: dict[str, str]
+) -> None:
+    assert "No item fits “zebra”" in shown(visitor, "/ui/graph?from=lily&to=zebra")
+
+
+def test_linked_items_are_proposed_by_a_part_of_their_names(
+    visitor: httpx2.Client, pond: dict[str, str]
+) -> None:
+    proposed = visitor.get("/ui/graph/items", params={"q": "drag"}).json()
+    assert proposed == {"items": [{"id": pond["Dragonfly"], "title": "Dragonfly"}]}
+
+
+def test_a_graph_without_links_has_no_controls(visitor: httpx2.Client) -> None:
+    page = visitor.get("/ui/graph").text
+    assert "Nothing here is linked." in page
+    assert "graph-form" not in page
