@@ -1,4 +1,4 @@
-"""What the pages say, read without a browser."""
+"""What the pages say, mostly read without a browser, and that nothing of it is cut."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
+from playwright.sync_api import Page
 
-from tests.page.visitor import agent_call, browser_of, sign_in_link
+from memolith.doors.page.rendering import size
+from tests.page.visitor import agent_call, browser_of, sign_in_link, visit
 from tests.programs.served import Served
+
+IS_PLACEHOLDER_WHOLE = """(field) => {
+    const style = getComputedStyle(field);
+    const canvas = document.createElement("canvas").getContext("2d");
+    canvas.font = style.font;
+    const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return canvas.measureText(field.placeholder).width <= room;
+}"""
 
 
 @pytest.fixture
@@ -197,3 +207,79 @@ def test_a_graph_without_links_has_no_controls(visitor: httpx2.Client) -> None:
     page = visitor.get("/ui/graph").text
     assert "Nothing here is linked." in page
     assert "graph-form" not in page
+
+
+def take_in(served: Served, name: str, content: bytes) -> str:
+    """Upload a file as an agent does; returns its id."""
+    answer = served.http.post(
+        "/files",
+        files={"file": (name, content)},
+        headers={"Authorization": f"Bearer {served.admin}"},
+    )
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["id"])
+
+
+def test_a_file_tells_what_is_in_it_in_the_right_number(
+    served: Served, visitor: httpx2.Client
+) -> None:
+    id = take_in(served, "otters.txt", b"Otters hold hands.")
+    page = shown(visitor, f"/ui/files/{id}")
+    assert "In it 1 piece Taken in" in page
+
+
+def test_a_file_tells_what_is_marked_in_words_that_fit_one_and_several_lines(
+    served: Served, visitor: httpx2.Client
+) -> None:
+    id = take_in(served, "otters.txt", b"Otters hold hands.")
+    (hit,) = agent_call(served, "recall", query="otters")["hits"]
+    answer = visitor.get(f"/ui/files/{id}", params={"cite": hit["cite"]})
+    assert f"Marked below: {hit['cite']}." in words(answer.text)
+
+
+def test_the_question_before_erasing_ends_with_the_words_of_the_item(
+    served: Served, visitor: httpx2.Client
+) -> None:
+    id = agent_call(served, "remember", content="Kelp grows.")["id"]
+    page = shown(visitor, f"/ui/item/{id}/erase")
+    assert "You are about to erase this memory: Kelp grows. Its text" in page
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (104_857_600, "100 MiB")],
+)
+def test_a_size_is_told_in_the_units_in_which_limits_are_set(count: int, told: str) -> None:
+    assert size(count) == told
+
+
+def test_no_wide_piece_is_cut_on_a_phone(page: Page, served: Served) -> None:
+    take_in(served, "a-name-of-many-letters-for-otters.txt", b"Otters hold hands.")
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, served, "/ui/files")
+    taken_in = page.get_by_role("region", name="Files").locator("time").bounding_box()
+    assert taken_in is not None
+    assert taken_in["x"] + taken_in["width"] <= 390
+    for button in ("Light or dark", "Sign out"):
+        box = page.get_by_role("button", name=button).bounding_box()
+        assert box is not None
+        assert box["height"] <= 36
+    search = page.get_by_role("searchbox", name="Search memory")
+    assert search.evaluate(IS_PLACEHOLDER_WHOLE)
+
+
+def test_the_ways_to_search_are_whole_in_their_field(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 1200, "height": 800})
+    visit(page, served, "/ui/search?status=active")
+    box = page.get_by_label("Search by").bounding_box()
+    assert box is not None
+    assert box["width"] >= 180
+
+
+@pytest.mark.parametrize("path", ["/ui/admin/audit", "/ui/timeline"])
+def test_the_labels_of_filters_stand_in_one_line(page: Page, served: Served, path: str) -> None:
+    page.set_viewport_size({"width": 1200, "height": 800})
+    visit(page, served, path)
+    labels = page.locator("main .filters label").all()
+    tops = {round((label.bounding_box() or {"y": -1})["y"]) for label in labels}
+    assert len(tops) == 1

@@ -116,14 +116,16 @@ def written_plot(days: Sequence[dict[str, Any]]) -> Plot:
     """How much was written on each day and is still there."""
     counts = [each["written"] for each in days]
     labels = [f"{each['day']}: {each['written']:,}" for each in days]
-    return Plot(heights(counts), labels, f"{sum(counts):,} in {len(days)} days, without forgotten ones")
+    summary = f"{sum(counts):,} in {len(days)} days, without forgotten ones"
+    return Plot(heights(counts), labels, summary)
 
 
 def growth_plot(days: Sequence[dict[str, Any]]) -> Plot:
     """How much of what is still there was there at the end of each day."""
     totals = [each["total"] for each in days]
     labels = [f"{each['day']}: {each['total']:,}" for each in days]
-    return Plot(heights(totals), labels, f"from {totals[0]:,} to {totals[-1]:,}, without forgotten ones")
+    summary = f"from {totals[0]:,} to {totals[-1]:,}, without forgotten ones"
+    return Plot(heights(totals), labels, summary)
 
 
 def search_plot(searches: Sequence[LatestSearch]) -> Plot | None:

@@ -61,11 +61,11 @@ def number(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """A number of bytes for people."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
-        value /= 1000
+    """A number of bytes for people, in the units in which limits are set."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value:.1f}".removesuffix(".0") + f" {unit}"
+        value /= 1024
     raise AssertionError("the last unit takes everything")
 
 
