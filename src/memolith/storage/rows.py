@@ -186,8 +186,8 @@ def _event_from(columns: Columns) -> Event:
 
 
 def _event_head_from(columns: Columns) -> EventHead:
-    *head, is_undo = columns
-    return EventHead(*head, is_undo=bool(is_undo))
+    seq, stream, version, type, actor, at, is_undo = columns
+    return EventHead(seq, stream, version, type, actor, at, bool(is_undo))
 
 
 def _answer_from(columns: Columns) -> KeptAnswer:

@@ -102,9 +102,7 @@ class ItemPages:
         history = await self.site.run(request, "history", id=id)
         reads = None
         if self.site.offers(request, "list_reads"):
-            reads = elsewhere(
-                await self.site.run(request, "list_reads", id=id, limit=SHOWN_READS)
-            )
+            reads = elsewhere(await self.site.run(request, "list_reads", id=id, limit=SHOWN_READS))
         steps = [with_link(step, item) for step in history["events"]]
         values = {
             "item": item,

@@ -13,7 +13,8 @@ PACKING_TOOL = "context"
 
 def is_on_page(read: Mapping[str, Any]) -> bool:
     """Whether it was read on the web page."""
-    return read["family"] == PAGE_FAMILY
+    family: str = read["family"]
+    return family == PAGE_FAMILY
 
 
 def is_hit(read: Mapping[str, Any]) -> bool:
