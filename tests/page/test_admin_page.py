@@ -61,7 +61,7 @@ def test_a_key_is_made_lets_in_is_paused_resumed_and_revoked(
     page.get_by_label("How long it is valid").select_option("30")
     page.get_by_role("button", name="Make the key").click()
     key = page.locator("#new-key").inner_text()
-    expect(row(page, "second browser")).to_contain_text("For ann. May read.")
+    expect(row(page, "second browser")).to_contain_text("For ann. It may read.")
     expect(row(page, "second browser")).to_contain_text("Valid until 2")
 
     context = browser.new_context()
@@ -180,7 +180,7 @@ def test_a_value_of_the_vault_is_revealed_and_the_audit_tells(served: Served, pa
     page.get_by_role("button", name="Revoke Stripe").click()
     expect(row(page, "Stripe").locator(".state")).to_have_text("revoked")
     page.get_by_role("link", name="Audit").click()
-    expect(row(page, "local revealed vault key Stripe")).to_be_visible()
+    expect(row(page, "local revealed the secret Stripe")).to_be_visible()
 
 
 def test_settings_are_shown_with_their_meaning(served: Served, page: Page) -> None:
@@ -236,11 +236,11 @@ def test_the_audit_can_be_narrowed(served: Served, page: Page) -> None:
     ann = make_key(served, name="laptop", user="ann")
     served.tool("remember", {"content": "Kelp grows.", "title": "Kelp"}, ann["key"])
     enter(page, served, "/ui/admin/audit")
-    expect(row(page, "local stored client key laptop")).to_be_visible()
+    expect(row(page, "local made the key laptop")).to_be_visible()
     page.get_by_label("User").fill("ann")
     page.get_by_role("button", name="Show").click()
-    expect(row(page, "ann remembered")).to_be_visible()
-    expect(row(page, "client key laptop")).to_have_count(0)
+    expect(row(page, "ann kept")).to_be_visible()
+    expect(row(page, "the key laptop")).to_have_count(0)
     page.get_by_label("Event", exact=True).select_option("forgotten")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("No event fits.")).to_be_visible()
@@ -250,10 +250,10 @@ def test_reads_are_shown(served: Served, page: Page) -> None:
     note = agent_call(served, "remember", content="Kelp grows.", title="Kelp")
     agent_call(served, "fetch", ids=[note["id"]])
     enter(page, served, "/ui/admin/reads")
-    expect(row(page, "local read Kelp")).to_contain_text("through core fetch, 1 time")
+    expect(row(page, "local opened Kelp")).to_contain_text("through core fetch, 1 time")
     page.get_by_label("User").fill("ann")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("Nobody has read anything yet.")).to_be_visible()
+    expect(page.get_by_text("Nobody has read anything that fits.")).to_be_visible()
 
 
 def test_a_key_is_made_by_keyboard_alone(served: Served, page: Page) -> None:

@@ -202,7 +202,7 @@ def test_everything_works_by_keyboard(page: Page, served: Served, garden: dict[s
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_label("From (id)")).to_have_value(garden["Seed"])
+    expect(page.get_by_label("From the item")).to_have_value(garden["Seed"])
 
 
 def test_the_lists_do_without_scripts(
@@ -220,6 +220,31 @@ def test_the_lists_do_without_scripts(
         expect(page.locator("#from-name")).to_have_text("Seed")
         page.get_by_role("link", name="Path to Tree").click()
         expect(page.locator("[data-path] > li")).to_have_count(3)
+
+
+LABEL_END = """async () => {
+    const { Drawing, Model, radiusOf } = await import("/ui/static/graph_canvas.js");
+    const drawing = new Drawing(document.getElementById("canvas"), () => {}, () => {});
+    const model = new Model();
+    const name = "A name of many, many letters";
+    model.add([{ id: "left", name, links: 1 }, { id: "right", name, links: 1 }], []);
+    model.xs.set([0, 1000]);
+    model.ys.set([0, 1]);
+    drawing.setModel(model);
+    drawing.fit();
+    const { context } = drawing;
+    context.font = "12px system-ui, sans-serif";
+    const place = 1000 * drawing.scale + drawing.shiftX + radiusOf(model.nodes[1]);
+    return (place + context.measureText(name).width) / drawing.width;
+}"""
+
+
+def test_the_fitting_picture_has_the_labels_in_it(
+    page: Page, served: Served, garden: dict[str, str]
+) -> None:
+    visit(page, served, "/ui/graph")
+    wait_for_picture(page)
+    assert page.evaluate(LABEL_END) <= 1
 
 
 def test_long_lists_have_pages(page: Page, served: Served) -> None:
@@ -240,9 +265,9 @@ def test_long_lists_have_pages(page: Page, served: Served) -> None:
 def test_an_empty_graph_and_an_unknown_item_are_told_in_words(page: Page, served: Served) -> None:
     visit(page, served, "/ui/graph")
     expect(page.get_by_text("Nothing here is linked.")).to_be_visible()
-    expect(page.locator("#graph-status")).to_have_text("Drawn: 0 items of 0, 0 links.")
+    expect(page.get_by_role("main").get_by_role("textbox")).to_have_count(0)
     page.goto(f"{served.url}/ui/graph?around=nobody")
-    expect(page.get_by_role("alert")).to_contain_text("There is no item 'nobody'")
+    expect(page.get_by_role("alert")).to_contain_text("No item fits")
 
 
 def test_links_of_others_are_announced(page: Page, served: Served, garden: dict[str, str]) -> None:
@@ -300,7 +325,7 @@ def test_a_key_that_only_reads_sees_its_own_graph(
     visit(page, served, "/ui/graph", served.key("ann", "local", "read"))
     expect(page.get_by_text("Nothing here is linked.")).to_be_visible()
     page.goto(f"{served.url}/ui/graph?around={garden['Seed']}")
-    expect(page.get_by_role("alert")).to_contain_text("There is no item")
+    expect(page.get_by_role("alert")).to_contain_text("No item fits")
 
 
 @pytest.mark.full

@@ -58,10 +58,10 @@ def test_a_day_shows_what_happened_to_each_item(
     tea = happened.get_by_role("listitem").filter(
         has=page.get_by_role("link", name="Tea", exact=True)
     )
-    for text in ("local kept it", "local revised it", "local linked it: beside The bees"):
+    for text in ("local kept it", "local changed it", "local linked it: beside The bees"):
         expect(tea.first).to_contain_text(text)
     expect(page.get_by_role("navigation", name="Days").get_by_role("listitem")).to_have_count(42)
-    expect(page.locator("[aria-current=date]")).to_contain_text(f"{today()}: 3 written")
+    expect(page.locator("[aria-current=date]")).to_contain_text(f"{today()}: 3 new items")
     tea.first.get_by_role("link", name="Tea", exact=True).click()
     expect(page).to_have_url(f"{served.url}/ui/item/{lived['tea']}")
     assert record.errors == []
@@ -94,7 +94,7 @@ def test_a_change_is_undone_on_the_timeline(
     page: Page, served: Served, lived: dict[str, str]
 ) -> None:
     visit(page, served, "/ui/timeline?kind=memory")
-    revised = page.get_by_role("listitem").filter(has_text=re.compile(r"local revised it")).last
+    revised = page.get_by_role("listitem").filter(has_text=re.compile(r"local changed it")).last
     revised.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Undone.")).to_be_visible()
     (item,) = agent_call(served, "fetch", ids=[lived["tea"]])["items"]

@@ -19,9 +19,9 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.doors.cli.commands import LISTED_COMMANDS, TOOLS
-from memolith.doors.cli.output import cell
+from memolith.doors.cli.output import cell, text_lines
 from memolith.doors.cli.parser import find_command
-from memolith.doors.cli.tool_commands import CALL, TOOL_OF_COMMAND
+from memolith.doors.cli.tool_commands import CALL, DECIDE_HINT, TOOL_OF_COMMAND, with_hint
 from memolith.settings import Settings
 from tests.programs.children import (
     CLI,
@@ -568,3 +568,15 @@ def test_progress_is_shown_on_a_terminal_only_and_never_past_100_percent(
 )
 def test_a_small_score_is_not_shown_as_nothing(score: float, shown: str) -> None:
     assert cell(score) == shown
+
+
+def test_a_table_after_other_fields_has_a_name_and_a_hint_where_to_decide() -> None:
+    conflict = {"id": "a", "score": 0.9, "differs": "number: five became six"}
+    lines = text_lines(with_hint({"id": "b", "similar": [], "conflicts": [conflict]}))
+    assert lines[lines.index("conflicts") + 1].split() == ["id", "score", "differs"]
+    assert lines[-1].endswith(DECIDE_HINT)
+
+
+def test_a_table_alone_has_no_name() -> None:
+    first, *_ = text_lines({"hits": [{"id": "a"}], "total": 1})
+    assert first == "id"

@@ -146,3 +146,11 @@ def test_unknown_names_are_refused(app: App, field: str, value: list[str]) -> No
     outcome = Registry(families()).run("list_events", {field: value}, Call(ME, app.engine))
     assert not outcome.ok
     assert outcome.body["field"] == field
+
+
+def test_an_undo_is_told_from_other_changes(told: App, ask: Ask) -> None:
+    (revised,) = ask(types=["revised"])["events"]
+    told.engine.history.undo(ME, revised["event"])
+    assert [event["is_undo"] for event in ask(types=["revised"])["events"]] == [True, False]
+    of_item = ask(item="otters", types=["revised"])["events"]
+    assert [event["is_undo"] for event in of_item] == [True, False]

@@ -2419,6 +2419,8 @@ export interface Tools {
         target_title?: string;
         /** Whether nothing happened to the same since. */
         undoable: boolean;
+        /** Whether it took an earlier event back. */
+        is_undo: boolean;
       }>;
       /** The value of `before` for older events, if there may be some. */
       next_before?: number;

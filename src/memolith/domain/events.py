@@ -63,6 +63,8 @@ class EventHead(NamedTuple):
     type: str
     actor: str
     at: str
+    is_undo: bool = False
+    """Whether it takes an earlier event back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from memolith.domain.events import (
     ITEM_EVENTS,
     LINK_EVENTS,
     RECORD_EVENTS,
+    Event,
     EventFilter,
     EventHead,
 )
@@ -135,7 +136,7 @@ class Activity:
         with self.store.reading(caller.tenant) as rows:
             chosen = _within_times(rows, caller.tenant, search)
             kept = [
-                EventHead(event.seq, event.stream, event.version, event.type, event.actor, event.at)
+                _head_of(event)
                 for event, _ in reversed(steps)
                 if _is_kept(event.seq, event.actor, event.type, chosen)
             ]
@@ -146,6 +147,18 @@ class Activity:
             page = kept[:limit]
             next_before = page[-1].seq if len(kept) > limit else None
             return EventPage(_listed(rows, caller.tenant, page), next_before)
+
+
+def _head_of(event: Event) -> EventHead:
+    return EventHead(
+        event.seq,
+        event.stream,
+        event.version,
+        event.type,
+        event.actor,
+        event.at,
+        event.data.get("undoes") is not None,
+    )
 
 
 def _within_times(rows: Reader, tenant: str, search: EventSearch) -> EventFilter:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from memolith.domain.callers import Caller
 from memolith.domain.clock import DAY_S, shifted
+from memolith.engine.activity import TITLE_CHARACTERS
 from memolith.engine.validation import storable, when
 from memolith.errors import DiskFull, Unavailable
 from memolith.ports.clock import Clock
@@ -100,8 +101,8 @@ class Usage:
     ) -> ReadPage:
         """Who read items that the caller may see, the last one first.
 
-        Unless `wanted.of_everybody`, these are the caller's own reads, and reads of items that the
-        caller owns.
+        An item without a title is called by how its text begins. Unless `wanted.of_everybody`,
+        these are the caller's own reads, and reads of items that the caller owns.
         """
         if wanted.since is not None:
             wanted = wanted._replace(since=when("since", wanted.since))
@@ -109,7 +110,14 @@ class Usage:
             return ReadPage((), 0)
         self.flush()
         with self.store.reading(caller.tenant) as rows:
-            return rows.item_reads(caller, wanted, limit, offset)
+            page = rows.item_reads(caller, wanted, limit, offset)
+            untitled = {read.item for read in page.reads if not read.title}
+            beginnings = rows.beginnings(caller.tenant, untitled, TITLE_CHARACTERS)
+            reads = tuple(
+                read._replace(title=read.title or beginnings.get(read.item, ""))
+                for read in page.reads
+            )
+            return ReadPage(reads, page.total)
 
     def calls(self, tenant: str) -> list[ClientCalls]:
         """Which programs of a tenant have called, the last one first."""

@@ -185,6 +185,11 @@ def _event_from(columns: Columns) -> Event:
     return Event(tenant, seq, stream, version, type, data, actor, at, key)
 
 
+def _event_head_from(columns: Columns) -> EventHead:
+    seq, stream, version, type, actor, at, is_undo = columns
+    return EventHead(seq, stream, version, type, actor, at, bool(is_undo))
+
+
 def _answer_from(columns: Columns) -> KeptAnswer:
     actor, key, request, body, sealed, at = columns
     return KeptAnswer(actor, key, request, body, bool(sealed), at)
@@ -227,7 +232,7 @@ HEAD = RowShape(Head._fields, Head._make)
 SUPERSEDED_MARK = RowShape(SupersededMark._fields, SupersededMark._make)
 DUPLICATE_MARK = RowShape(DuplicateMark._fields, DuplicateMark._make)
 EVENT = RowShape(Event._fields, _event_from)
-EVENT_HEAD = RowShape(EventHead._fields, EventHead._make)
+EVENT_HEAD = RowShape(EventHead._fields, _event_head_from)
 ITEM = RowShape(Item._fields, item_from)
 NUMBERED_ITEM = RowShape(("row", *Item._fields), _numbered_item_from)
 """An item after the number of its row."""

@@ -14,6 +14,9 @@ from memolith.errors import InvalidInput
 from memolith.ports.telemetry import TraceContext
 
 ScopeName = Literal["read", "write", "admin", "run"]
+PAGE_DOOR = "page"
+PAGE_FAMILY = "page"
+"""What stands in the place of the family where the web page read an item."""
 
 
 class InputNeeded(Exception):
@@ -64,6 +67,13 @@ class Call:
     """How old the answer of a tool that only reads may be; None: not at all."""
 
     @property
+    def reading_tool(self) -> str:
+        """What reads are counted under: the tool, and for the web page that it was the page."""
+        if self.door == PAGE_DOOR:
+            return f"{PAGE_FAMILY}.{self.tool.partition('.')[2]}"
+        return self.tool
+
+    @property
     def may_read(self) -> bool:
         """Whether the caller may be told what was stored before this call."""
         return "read" in self.scopes
@@ -76,11 +86,11 @@ class Call:
     def note_read(self, id: str) -> None:
         """Count that the caller asked for this item and got it."""
         self.engine.reading.note_access(self.caller, id)
-        self.engine.usage.note_reads(self.caller, (id,), self.tool)
+        self.engine.usage.note_reads(self.caller, (id,), self.reading_tool)
 
     def note_hits(self, ids: Iterable[str]) -> None:
         """Remember that the caller was shown these items, which a search found."""
-        self.engine.usage.note_reads(self.caller, ids, self.tool)
+        self.engine.usage.note_reads(self.caller, ids, self.reading_tool)
 
     def __post_init__(self) -> None:
         # A client may send anything here, whatever the annotation says.

@@ -88,6 +88,9 @@ def field_lines(fields: dict[str, Any], columns: int) -> list[str]:
         if is_rows(value):
             if lines and lines[-1]:
                 lines.append("")
+            if lines:
+                # A table that comes first is what was asked for, and needs no name.
+                lines.append(styled(name, BOLD))
             lines += [*table_lines(value, columns), ""]
         elif name == "text":
             lines.append(wrapped(value, columns, ""))

@@ -7,6 +7,7 @@ what is required needs no flag.
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from memolith.bootstrap import App, families
@@ -55,6 +56,10 @@ TOOL_OF_COMMAND = {
     "erase": "erase_item",
 }
 """The tool that a command calls; `call` names it in its first argument."""
+
+DECIDE_HINT = (
+    'on the page "To decide": `memolith up` starts the server, `memolith page` prints a link to it'
+)
 
 ARGUMENT_HELP = {
     "as_of": f"as it was at a time {TIME_FORMS}",
@@ -311,4 +316,11 @@ def run_tool(app: App, options: Options) -> object:
         return None
     if outcome.error:
         raise outcome.error
-    return outcome.body
+    if options.json:
+        return outcome.body
+    return with_hint(outcome.body)
+
+
+def with_hint(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A result for people, which says where to decide about what contradicts each other."""
+    return {**body, "decide": DECIDE_HINT} if body.get("conflicts") else dict(body)

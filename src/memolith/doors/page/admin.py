@@ -11,6 +11,7 @@ from memolith.domain.clock import DAY_S, shifted
 from memolith.domain.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS
 from memolith.doors.http.auth.access import PAGE_PATH
 from memolith.doors.http.streamed_file import streamed_file
+from memolith.doors.page.search import end_of
 from memolith.doors.page.site import (
     PAGE_HEADERS,
     Site,
@@ -44,8 +45,10 @@ SCOPE_MEANINGS = {
     "run": "run code over files",
     "admin": "everything, also keys and settings",
 }
+SCOPE_VERBS = {"read": "read", "write": "write", "run": "run code", "admin": "administer"}
+"""What a key may do, after "It may"."""
 LIFETIMES_DAYS = (7, 30, 90, 365)
-EVENT_TYPES = tuple(sorted({*ITEM_EVENTS, *LINK_EVENTS, *RECORD_EVENTS}))
+EVENT_TYPES = (*ITEM_EVENTS, *LINK_EVENTS, *RECORD_EVENTS)
 
 
 class AdminPages:
@@ -134,6 +137,7 @@ class AdminPages:
             "scope_meanings": {
                 scope: meaning for scope, meaning in SCOPE_MEANINGS.items() if scope in scopes
             },
+            "scope_verbs": SCOPE_VERBS,
             "lifetimes": LIFETIMES_DAYS,
         }
         return await self.site.show(request, "admin_keys.html", values)
@@ -283,23 +287,29 @@ class AdminPages:
     async def audit(self, request: Request) -> Response:
         given = request.query_params
         chosen = {name: given.get(name, "").strip() for name in ("actor", "type", "since", "until")}
-        found = await self.site.run(
+        found, problem = await self._listed(
             request,
             "list_events",
             actor=chosen["actor"] or None,
             types=[chosen["type"]] if chosen["type"] else None,
             since=chosen["since"] or None,
-            until=chosen["until"] or None,
+            until=end_of(chosen["until"]),
             before=whole_number(given.get("before", "")),
             limit=AUDIT_PAGE_SIZE,
         )
-        values = {"found": found, "chosen": chosen, "types": EVENT_TYPES}
-        return await self.site.show(request, "admin_audit.html", values)
+        values = {
+            "found": found or {"events": []},
+            "chosen": chosen,
+            "problem": problem,
+            "types": EVENT_TYPES,
+        }
+        status = problem.status if problem else 200
+        return await self.site.show(request, "admin_audit.html", values, status=status)
 
     async def reads(self, request: Request) -> Response:
         offset = _offset(request)
         chosen = {name: request.query_params.get(name, "").strip() for name in ("user", "since")}
-        found = await self.site.run(
+        found, problem = await self._listed(
             request,
             "list_reads",
             user=chosen["user"] or None,
@@ -308,12 +318,25 @@ class AdminPages:
             offset=offset,
         )
         values = {
-            "found": found,
+            "found": found or {"reads": [], "total": 0},
             "chosen": chosen,
+            "problem": problem,
             "offset": offset,
             "page_size": AUDIT_PAGE_SIZE,
         }
-        return await self.site.show(request, "admin_reads.html", values)
+        status = problem.status if problem else 200
+        return await self.site.show(request, "admin_reads.html", values, status=status)
+
+    async def _listed(
+        self, request: Request, tool: str, **arguments: Any
+    ) -> tuple[dict[str, Any] | None, InvalidInput | None]:
+        """What a tool lists, or what is wrong with a date of the form."""
+        try:
+            return await self.site.run(request, tool, **arguments), None
+        except InvalidInput as error:
+            if error.field not in ("since", "until"):
+                raise
+            return None, error
 
 
 def _offset(request: Request) -> int:

@@ -1,5 +1,6 @@
 """The graph: a picture to walk through, and the same as lists."""
 
+import re
 from typing import Any
 
 from starlette.requests import Request
@@ -7,8 +8,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from memolith.doors.http.auth.access import PAGE_PATH
+from memolith.doors.page.rendering import shortened
 from memolith.doors.page.site import PAGE_HEADERS, PART_HEADER, Site, whole_number
-from memolith.errors import NotFound
+from memolith.errors import InvalidInput, NotFound
 
 GRAPH_PATH = PAGE_PATH + "/graph"
 DRAWN_NODES = (100, 500, 1000, 2500, 5000)
@@ -18,6 +20,13 @@ MAX_LISTED_LINKS = 200
 DEPTHS = (1, 2, 3, 4)
 DEFAULT_PATH_LENGTH = 6
 MAX_PATH_LENGTH = 10
+MAX_NAME = 200
+"""How many characters of a name the tool `show_graph` looks for."""
+PROPOSED_ITEMS = 8
+LIMITS = ("query", "around", "kinds", "types", "start", "end")
+"""What somebody can choose; without any of it, the whole graph is shown."""
+NAMED_ID = re.compile(r"\(([^()\s]+)\)$")
+"""The id at the end of a proposal such as `Kelp (3f2a)`."""
 
 
 class GraphPages:
@@ -31,12 +40,14 @@ class GraphPages:
         return [
             Route(GRAPH_PATH, guarded(self.show)),
             Route(GRAPH_PATH + "/data", guarded(self.data)),
+            Route(GRAPH_PATH + "/items", guarded(self.items)),
         ]
 
     async def show(self, request: Request) -> Response:
         """The lists, the best-connected items first; the script draws the picture."""
-        chosen = chosen_view(request)
+        chosen, names = await self._chosen(request)
         offset = whole_number(request.query_params.get("offset", "")) or 0
+        is_path_alone = request.headers.get(PART_HEADER) == "path"
         values: dict[str, Any] = {
             "chosen": chosen,
             "offset": offset,
@@ -45,18 +56,26 @@ class GraphPages:
             "drawn_choices": DRAWN_NODES,
             "depths": DEPTHS,
             "max_length": MAX_PATH_LENGTH,
-            "path_result": await self._path(request, chosen),
-            "ends": await self._ends(request, chosen),
+            "path_result": await self._path(request, chosen, names),
+            "names": names,
+            "lost_ends": [end for end in ("start", "end") if chosen[end] and not names[end]],
         }
-        if request.headers.get(PART_HEADER) != "path":
-            values["shown"] = await self._graph(request, chosen, LISTED_NODES, offset)
+        if not is_path_alone:
+            shown = await self._graph(request, chosen, LISTED_NODES, offset)
+            values["shown"] = shown
+            values["is_empty"] = not shown["total"] and not any(chosen[name] for name in LIMITS)
         return await self.site.show(request, "graph.html", values)
 
     async def data(self, request: Request) -> Response:
         """What is drawn, as JSON."""
-        chosen = chosen_view(request)
+        chosen, _ = await self._chosen(request)
         graph = await self._graph(request, chosen, chosen["limit"], 0)
-        return JSONResponse(graph, headers=PAGE_HEADERS)
+        return JSONResponse({**graph, "around": chosen["around"]}, headers=PAGE_HEADERS)
+
+    async def items(self, request: Request) -> Response:
+        """Items that may be meant by what was typed so far, for the script of the forms."""
+        found = await self._candidates(request, request.query_params.get("q", "").strip())
+        return JSONResponse({"items": found}, headers=PAGE_HEADERS)
 
     async def _graph(
         self, request: Request, chosen: dict[str, Any], limit: int, offset: int
@@ -73,9 +92,11 @@ class GraphPages:
             offset=offset,
         )
 
-    async def _path(self, request: Request, chosen: dict[str, Any]) -> dict[str, Any] | None:
+    async def _path(
+        self, request: Request, chosen: dict[str, Any], names: dict[str, str]
+    ) -> dict[str, Any] | None:
         """The path between the two chosen items."""
-        if not chosen["start"] or not chosen["end"]:
+        if not names["start"] or not names["end"]:
             return None
         return await self.site.run(
             request,
@@ -85,20 +106,52 @@ class GraphPages:
             max_length=chosen["length"],
         )
 
-    async def _ends(self, request: Request, chosen: dict[str, Any]) -> dict[str, str]:
-        """What the items are called between which a path is looked for."""
-        names = {}
-        for end in ("start", "end"):
-            id = chosen[end]
-            names[end] = ""
-            if not id:
+    async def _chosen(self, request: Request) -> tuple[dict[str, Any], dict[str, str]]:
+        """What the forms choose, with ids in the place of words, and what these items are called.
+
+        An end of a path that is not found has no name.
+        """
+        chosen = chosen_view(request)
+        names = {"around": "", "start": "", "end": ""}
+        for field in names:
+            text = chosen[field]
+            if not text:
                 continue
-            try:
-                found = await self.site.run(request, "show_graph", around=id, limit=1)
-            except NotFound:
-                continue
-            names[end] = found["nodes"][0]["name"]
-        return names
+            item = await self._item(request, text)
+            if item is not None:
+                chosen[field] = item["id"]
+                names[field] = item["title"]
+            elif field == "around":
+                raise NotFound(
+                    "No item fits what is to be in the middle. Type some of its words, or its id.",
+                    field="around",
+                )
+        return chosen, names
+
+    async def _item(self, request: Request, text: str) -> dict[str, str] | None:
+        """The item that an id names, or that fits some words best."""
+        named = NAMED_ID.search(text)
+        id = named.group(1) if named else text
+        try:
+            found = await self.site.run(request, "show_graph", around=id, limit=1)
+        except (InvalidInput, NotFound):
+            candidates = await self._candidates(request, text)
+            return candidates[0] if candidates else None
+        node = found["nodes"][0]
+        return {"id": node["id"], "title": node["name"]}
+
+    async def _candidates(self, request: Request, text: str) -> list[dict[str, str]]:
+        """Linked items with this in their names, the best connected first; else what fits it."""
+        if not text:
+            return []
+        graph = await self.site.run(
+            request, "show_graph", query=text[:MAX_NAME], limit=PROPOSED_ITEMS
+        )
+        if graph["nodes"]:
+            return [{"id": node["id"], "title": node["name"]} for node in graph["nodes"]]
+        found = await self.site.run(request, "recall", query=text, limit=PROPOSED_ITEMS)
+        titles = {hit["id"]: shortened(hit["title"] or hit["text"]) for hit in found["hits"]}
+        return [{"id": id, "title": title} for id, title in titles.items()]
 
 
 def chosen_view(request: Request) -> dict[str, Any]:

@@ -113,17 +113,19 @@ def clients_of_today(clients: dict[str, Any] | None, today: str) -> list[dict[st
 
 
 def written_plot(days: Sequence[dict[str, Any]]) -> Plot:
-    """How much was written on each day."""
+    """How much was written on each day and is still there."""
     counts = [each["written"] for each in days]
     labels = [f"{each['day']}: {each['written']:,}" for each in days]
-    return Plot(heights(counts), labels, f"{sum(counts):,} written in {len(days)} days")
+    summary = f"{sum(counts):,} in {len(days)} days, without forgotten ones"
+    return Plot(heights(counts), labels, summary)
 
 
 def growth_plot(days: Sequence[dict[str, Any]]) -> Plot:
-    """How much there was at the end of each day."""
+    """How much of what is still there was there at the end of each day."""
     totals = [each["total"] for each in days]
     labels = [f"{each['day']}: {each['total']:,}" for each in days]
-    return Plot(heights(totals), labels, f"from {totals[0]:,} to {totals[-1]:,} items")
+    summary = f"from {totals[0]:,} to {totals[-1]:,}, without forgotten ones"
+    return Plot(heights(totals), labels, summary)
 
 
 def search_plot(searches: Sequence[LatestSearch]) -> Plot | None:

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from memolith.doors.http.auth.access import PAGE_PATH
 from memolith.doors.page.decide import chosen_kind
+from memolith.doors.page.read_words import is_on_page
 from memolith.doors.page.rendering import heading, shortened
 from memolith.doors.page.site import (
     PAGE_HEADERS,
@@ -121,7 +122,7 @@ class ItemPages:
         history = await self.site.run(request, "history", id=id)
         reads = None
         if self.site.offers(request, "list_reads"):
-            reads = await self.site.run(request, "list_reads", id=id, limit=SHOWN_READS)
+            reads = elsewhere(await self.site.run(request, "list_reads", id=id, limit=SHOWN_READS))
         steps = [with_link(step, item) for step in history["events"]]
         values = {
             "item": item,
@@ -305,6 +306,12 @@ def meant_by(text: str, candidates: Sequence[Mapping[str, Any]]) -> str:
     if not same and len(candidates) == 1:
         same = [one for one in candidates if one["has_words"]]
     return str(same[0]["id"]) if len(same) == 1 else ""
+
+
+def elsewhere(listed: dict[str, Any]) -> dict[str, Any]:
+    """The reads without those on this page, which are the clicks of whoever looks at it."""
+    reads = [read for read in listed["reads"] if not is_on_page(read)]
+    return {"reads": reads, "total": listed["total"] - len(listed["reads"]) + len(reads)}
 
 
 def link_problem(error: MemolithError) -> str:

@@ -13,6 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from jinja2.runtime import Context
 
 from memolith import __version__
+from memolith.doors.page.event_words import deed, event_words
+from memolith.doors.page.read_words import read_verb, read_way
 
 PACKAGE = "memolith.doors.page"
 CONTENT_TYPES = {
@@ -27,30 +29,6 @@ Block = Callable[[Context], Iterator[str]]
 DATE_LENGTH = len("2026-11-16")
 MAX_TITLE_LENGTH = 80
 MINUTE_LENGTH = len("2026-11-16T12:30")
-EVENT_WORDS = {
-    "remembered": "kept",
-    "revised": "changed",
-    "tagged": "tagged",
-    "appended": "added to",
-    "forgotten": "forgot",
-    "restored": "restored",
-    "appraised": "computed the certainty of",
-    "erased": "erased something for good",
-    "linked": "linked",
-    "relinked": "changed the link of",
-    "unlinked": "removed the link of",
-    "configured": "changed a setting",
-    "stored": "stored a secret or made a key",
-    "rotated": "renewed a secret",
-    "revoked": "revoked a secret or a key",
-    "revealed": "revealed a secret",
-    "paused": "paused a key",
-    "resumed": "resumed a key",
-    "copied": "made a copy of everything",
-    "injected": "gave memories to a session",
-    "kept": "kept something of a session",
-}
-"""What somebody did, in words that a name goes before."""
 
 
 class DiffPart(NamedTuple):
@@ -83,17 +61,12 @@ def number(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """A number of bytes for people."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
-        value /= 1000
+    """A number of bytes for people, in the units in which limits are set."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value:.1f}".removesuffix(".0") + f" {unit}"
+        value /= 1024
     raise AssertionError("the last unit takes everything")
-
-
-def event_words(type: str) -> str:
-    """What somebody did, in plain words."""
-    return EVENT_WORDS.get(type, type)
 
 
 def percent(value: float) -> str:
@@ -270,7 +243,9 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (day, minute, number, size, percent, plain, event_words, shortened):
+    texts = (day, minute, number, size, percent, plain, shortened)
+    deeds = (event_words, deed, read_verb, read_way)
+    for function in (*texts, *deeds):
         environment.filters[function.__name__] = function
     environment.globals.update(
         address=address,

@@ -32,7 +32,7 @@ from memolith.errors import (
     Unauthenticated,
 )
 from memolith.ports.client_keys import ClientKey
-from memolith.tools.call import Call
+from memolith.tools.call import PAGE_DOOR, Call
 from memolith.tools.registry import Registry
 
 log = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ class Site:
             request.scope[REQUEST_ID_KEY],
             scopes=request.scope[SCOPES_KEY],
             client=Client(request.scope[SHARE_KEY].key, "web page", counted=False),
-            door="page",
+            door=PAGE_DOOR,
             trace=trace_of_headers(request.scope["headers"]),
         )
         outcome = await self.pools.of(tool).run(

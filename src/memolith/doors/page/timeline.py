@@ -22,20 +22,6 @@ SHOWN_CONVERSATIONS = 5
 SHOWN_TURNS = 4
 REPLAYED_TURNS = 1000
 SESSION_EVENTS = ("injected", "kept")
-VERBS = {
-    "remembered": "kept it",
-    "revised": "revised it",
-    "tagged": "changed its tags",
-    "appended": "added to it",
-    "forgotten": "forgot it",
-    "restored": "restored it",
-    "appraised": "changed its certainty",
-    "erased": "erased it",
-    "linked": "linked it",
-    "relinked": "changed the link",
-    "unlinked": "cut the link",
-}
-"""What people read for the type of an event."""
 
 
 class TimelinePages:
@@ -86,7 +72,6 @@ class TimelinePages:
             "kinds": KINDS,
             "chosen_kinds": kinds,
             "actor": actor,
-            "verbs": VERBS,
         }
         return await self.site.show(request, "timeline.html", values)
 
@@ -151,7 +136,7 @@ def grouped(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
             # Sessions are listed by themselves.
             continue
         erased = event.get("erased_changes", 0)
-        key = event["id"] or (event["stream"] if erased else f"without an item: {event['type']}")
+        key = event["id"] or event["stream"]
         group = groups.setdefault(
             key,
             {

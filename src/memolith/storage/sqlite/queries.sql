@@ -139,7 +139,7 @@ group by 1;
 -- The newest events of a stretch of the log that a caller may see. An event of a link counts if both ends do; `links`
 -- is 0 where such events are left out. What has no row any more, or never had one, is `lost`: such events are shown
 -- to nobody (0), to whoever caused the first of them (1), or to all (2).
-select e.seq, e.stream, e.version, e.type, e.actor, e.at
+select e.seq, e.stream, e.version, e.type, e.actor, e.at, e.data ->> 'undoes' is not null as is_undo
 from event e
 where e.tenant = :tenant and e.seq > :after and e.seq < :before
     and (:actor is null or e.actor = :actor)

@@ -36,6 +36,7 @@ class EventEntry(TypedDict):
     target_id: NotRequired[str]
     target_title: NotRequired[str]
     undoable: Annotated[bool, Described("Whether nothing happened to the same since.")]
+    is_undo: Annotated[bool, Described("Whether it took an earlier event back.")]
 
 
 class EventEntries(TypedDict):
@@ -98,6 +99,7 @@ def _event_entry(listed: ListedEvent) -> EventEntry:
         "kind": None if item is None else item.kind,
         "title": listed.title,
         "undoable": listed.undoable,
+        "is_undo": head.is_undo,
     }
     if listed.about:
         entry["about"] = listed.about

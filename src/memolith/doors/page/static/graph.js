@@ -102,7 +102,7 @@ async function load() {
     drawing.found.clear();
     drawing.path = [];
     drawing.setModel(model);
-    choose(model.numbers.get(form.elements.around.value) ?? -1);
+    choose(model.numbers.get(shown.around) ?? -1);
     markPath();
     arrange(NEW_HEAT);
     tellTotals();
@@ -298,6 +298,30 @@ function markPath() {
 pathForm.addEventListener("submit", (event) => {
   event.preventDefault();
   findPath();
+});
+
+// Items that fit what is typed
+
+const proposals = document.getElementById("graph-items");
+let proposing = 0;
+
+async function propose(field) {
+  const parameters = new URLSearchParams({ q: field.value });
+  const { items } = JSON.parse(await fetchPart("/ui/graph/items?" + parameters, "items"));
+  const options = items.map((item) => made("option", "", { value: `${item.title} (${item.id})` }));
+  proposals.replaceChildren(...options);
+}
+
+document.querySelectorAll("[data-proposes]").forEach((field) => {
+  field.addEventListener("input", () => {
+    const name = document.getElementById(`${field.id}-name`);
+    if (name) {
+      name.textContent = "";
+    }
+    clearTimeout(proposing);
+    // What cannot be proposed can still be typed.
+    proposing = setTimeout(() => propose(field).catch(() => {}), TYPING_PAUSE_MS);
+  });
 });
 
 // Finding in the picture

@@ -11,6 +11,7 @@ const MAX_LABELS = 60;
 const MAX_LABEL_TRIES = 1500;
 const LETTER_WIDTH = 6.5;
 const LABEL_HEIGHT = 16;
+const LABEL_GAP = 4;
 const MAX_LABEL_LETTERS = 28;
 const MAX_ROUND_NODES = 900;
 const MAX_EDGES_WHILE_MOVING = 6000;
@@ -173,12 +174,27 @@ export class Drawing {
     if (!Number.isFinite(left + right + top + bottom)) {
       return;
     }
-    const wide = (this.width - 2 * MARGIN) / Math.max(right - left, 1);
+    const room = this.width - 2 * MARGIN;
+    let wide = room / Math.max(right - left, 1);
+    for (let node = 0; node < Math.min(xs.length, MAX_LABELS); node += 1) {
+      wide = Math.min(wide, (room - this.reachOf(node)) / Math.max(xs[node] - left, 1));
+    }
     const high = (this.height - 2 * MARGIN) / Math.max(bottom - top, 1);
     this.scale = Math.min(Math.max(Math.min(wide, high), MIN_SCALE), 2);
-    this.shiftX = this.width / 2 - (this.scale * (left + right)) / 2;
+    let end = this.scale * right;
+    for (let node = 0; node < Math.min(xs.length, MAX_LABELS); node += 1) {
+      end = Math.max(end, this.scale * xs[node] + this.reachOf(node));
+    }
+    this.shiftX = (this.width - this.scale * left - end) / 2;
     this.shiftY = this.height / 2 - (this.scale * (top + bottom)) / 2;
     this.draw();
+  }
+
+  /** How far the label of a node reaches to its right. */
+  reachOf(number) {
+    const node = this.model.nodes[number];
+    const reach = radiusOf(node) + LABEL_GAP + shortName(node.name).length * LETTER_WIDTH;
+    return Math.min(reach, (this.width - 2 * MARGIN) / 2);
   }
 
   pan(x, y) {
@@ -485,7 +501,7 @@ export class Drawing {
         return;
       }
       const node = this.model.nodes[number];
-      const left = xs[number] + radiusOf(node) + 4;
+      const left = xs[number] + radiusOf(node) + LABEL_GAP;
       const name = shortName(node.name);
       const right = left + name.length * LETTER_WIDTH;
       const overlaps = (box) =>
