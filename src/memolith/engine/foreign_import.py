@@ -8,11 +8,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple
-from uuid import NAMESPACE_URL, uuid5
 
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.blocks import block_data, join_blocks
@@ -21,6 +21,13 @@ from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.links import IMPLIED
 from memolith.domain.passages import Block
 from memolith.engine.foreign_data import ForeignData, ForeignLink, ForeignRecord, LeftOut
+from memolith.engine.foreign_folders import (
+    SOURCE_PLACE,
+    SOURCE_PROJECT,
+    Origin,
+    id_of,
+    origin_of,
+)
 from memolith.engine.progress import Progress, no_progress
 from memolith.engine.relation_labels import LABEL, labelled_link, word_of
 from memolith.engine.validation import (
@@ -42,6 +49,8 @@ OWN_ATTRIBUTES = (
     "source",
     "source_id",
     "source_digest",
+    SOURCE_PROJECT,
+    SOURCE_PLACE,
     "imported_at",
     "author",
     "expires_at",
@@ -123,11 +132,14 @@ class _Run:
     """The item that a record became, by its id in the other program."""
     counts: Counter[str] = field(default_factory=Counter)
     redactions: Counter[str] = field(default_factory=Counter)
+    origin: Origin | None = None
+    """Which of the folders that were imported this one is; None where ids need no folder."""
 
     def __post_init__(self) -> None:
         self.left_out = self.data.left_out
 
     def keep_all(self, rows: Writer, progress: Progress) -> None:
+        self.origin = self._origin(rows)
         total = len(self.data.records) + len(self.data.links)
         done = count(1)
         for record in self.data.records:
@@ -136,6 +148,23 @@ class _Run:
         for link in self.data.links:
             self._keep_link(rows, link)
             progress(next(done), total)
+
+    def _origin(self, rows: Writer) -> Origin | None:
+        if self.data.folder is None:
+            return None
+        # What it finds wrong is told when the records are kept.
+        trial = replace(self, data=replace(self.data, left_out=LeftOut()))
+        return origin_of(rows, self.caller, self.data.program, self.data.folder, trial.digests)
+
+    def digests(self) -> dict[str, str]:
+        """What tells whether a record says what an item says, by its id."""
+        found: dict[str, str] = {}
+        for record in self.data.records:
+            intake = self.input_rules.intake()
+            with suppress(InvalidInput, TooLarge):
+                clean = intake.draft(self._draft(record, intake.limits))
+                found[record.source_id] = _digest(clean.title, clean.tags, clean.blocks)
+        return found
 
     def report(self) -> ForeignReport:
         return ForeignReport(
@@ -161,14 +190,15 @@ class _Run:
                 outcome = self._outcome(rows, record, intake)
         except (InvalidInput, TooLarge) as error:
             self.left_out.add(error.message, name)
-            return
-        self.counts[outcome] += 1
-        self.redactions.update(intake.redactions)
+        else:
+            self.counts[outcome] += 1
+            self.redactions.update(intake.redactions)
+        self._claim(rows, record)
 
     def _outcome(self, rows: Writer, record: ForeignRecord, intake: Intake) -> str:
         draft = self._draft(record, intake.limits)
-        if self.again:
-            draft = replace(draft, id=None)
+        if not self.again:
+            draft = replace(draft, id=self._item_id(rows, record))
         present = rows.item(self.caller.tenant, draft.id) if draft.id else None
         namesake = None
         if present is None and record.kind == "entity" and not self.again:
@@ -178,7 +208,8 @@ class _Run:
             return "known"
         clean = intake.draft(draft)
         digest = _digest(clean.title, clean.tags, clean.blocks)
-        clean = replace(clean, attributes={**clean.attributes, "source_digest": digest})
+        attributes = {**clean.attributes, "source_digest": digest, **self._marks()}
+        clean = replace(clean, attributes=attributes)
         if namesake is not None:
             self.item_ids[record.source_id] = namesake.id
             self.writing.revise(self.caller, namesake.id, _whole_patch(clean))
@@ -233,6 +264,22 @@ class _Run:
         self.writing.revise(self.caller, item.id, patch)
         return "updated"
 
+    def _marks(self) -> dict[str, Json]:
+        """The attributes that tell of which folder an item is."""
+        if self.origin is None or self.data.folder is None:
+            return {}
+        return {SOURCE_PROJECT: self.origin.name, SOURCE_PLACE: self.data.folder.place}
+
+    def _claim(self, rows: Writer, record: ForeignRecord) -> None:
+        """Note the folder of an item that came when folders were not told apart."""
+        if self.origin is None or not self.origin.has_older:
+            return
+        item = rows.item(self.caller.tenant, self.item_ids.get(record.source_id, ""))
+        if item is None or item.forgotten or SOURCE_PROJECT in item.attributes:
+            return
+        patch = Patch(attributes=self._marks(), updated_at=item.updated_at)
+        self.writing.revise(self.caller, item.id, patch)
+
     def _merge(self, rows: Writer, record: ForeignRecord, id: str, draft: Draft) -> str:
         """Tell an entity that is here under the same name what it does not know yet."""
         self.item_ids[record.source_id] = id
@@ -265,15 +312,23 @@ class _Run:
             status=word_of(_storable(record.status)) or "active",
             project=_storable(record.project)[: limits.name] or None,
             namespace=_storable(record.namespace)[: limits.name] or None,
-            id=self._item_id(record),
             created_at=created_at,
             updated_at=updated_at,
         )
 
-    def _item_id(self, record: ForeignRecord) -> str:
+    def _item_id(self, rows: Writer, record: ForeignRecord) -> str:
         """The same for the same record, so that it is recognised when it comes again."""
-        origin = [self.caller.user, self.data.program, record.source_id]
-        return str(uuid5(NAMESPACE_URL, json.dumps(origin)))
+        plain = id_of(self.caller.user, self.data.program, record.source_id)
+        if self.origin is None or self._is_mine(rows, plain, self.origin):
+            return plain
+        return id_of(self.caller.user, self.data.program, self.origin.name, record.source_id)
+
+    def _is_mine(self, rows: Writer, id: str, origin: Origin) -> bool:
+        """Whether an id from the time when folders were not told apart is of this folder."""
+        item = rows.item(self.caller.tenant, id)
+        if item is not None:
+            return origin.has(item)
+        return origin.has_older and bool(rows.events(self.caller.tenant, id))
 
     def _tags(self, record: ForeignRecord, limits: Limits) -> tuple[str, ...]:
         tags = {_storable(tag).strip()[: limits.tag].strip() for tag in record.tags}

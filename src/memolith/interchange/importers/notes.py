@@ -1,5 +1,6 @@
 """Folders of Markdown notes: an Obsidian vault, a project of basic-memory, or any other."""
 
+import hashlib
 import os
 import re
 import stat
@@ -10,7 +11,12 @@ from pathlib import Path
 
 from memolith.domain.attributes import Json
 from memolith.domain.passages import Block
-from memolith.engine.foreign_data import ForeignData, ForeignLink, ForeignRecord
+from memolith.engine.foreign_data import (
+    ForeignData,
+    ForeignFolder,
+    ForeignLink,
+    ForeignRecord,
+)
 from memolith.engine.front_matter import Note, faults_of, read_note
 from memolith.engine.note_text import links_of, written_tags
 from memolith.errors import InvalidInput
@@ -23,6 +29,7 @@ KNOWN_FIELDS = {"title", "tags", "tag", "author", "project"}
 MAX_LOOKED_AT = 50
 MAX_SHOWN_LINE = 100
 MAX_NOTE_BYTES = 64 << 20
+PLACE_CHARACTERS = 32
 
 
 @dataclass(slots=True)
@@ -95,17 +102,18 @@ def is_basic_memory(folder: Path) -> bool:
 
 
 def read_obsidian(place: Path) -> ForeignData:
-    return _read_notes(place, "obsidian")
+    return read_note_folder(place, "obsidian")
 
 
 def read_basic_memory(place: Path) -> ForeignData:
-    return _read_notes(place, "basic-memory")
+    return read_note_folder(place, "basic-memory")
 
 
-def _read_notes(place: Path, program: str) -> ForeignData:
-    data = ForeignData(program)
-    notes: dict[str, Note] = {}
+def read_note_folder(place: Path, program: str) -> ForeignData:
+    """The notes of a folder and the links between them."""
     folder = place if place.is_dir() else place.parent
+    data = ForeignData(program, folder=_folder(folder, program))
+    notes: dict[str, Note] = {}
     names = _Folder()
     for path in visible_files(place) if place.is_dir() else [place]:
         name = path.relative_to(folder).as_posix()
@@ -136,6 +144,16 @@ def _read_notes(place: Path, program: str) -> ForeignData:
             if target != id:
                 data.links.append(ForeignLink(source=id, target=target, label=link.label))
     return data
+
+
+def _folder(folder: Path, program: str) -> ForeignFolder:
+    place = folder.resolve()
+    digest = hashlib.sha256(str(place).encode(errors="surrogateescape")).hexdigest()
+    return ForeignFolder(
+        name=place.name.encode(errors="replace").decode() or program,
+        place=digest[:PLACE_CHARACTERS],
+        is_project=program == "basic-memory",
+    )
 
 
 def _id(program: str, name: str, note: Note) -> str:
