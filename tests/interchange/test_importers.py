@@ -805,3 +805,71 @@ def test_a_note_that_changed_on_both_sides_is_not_doubled_after_an_earlier_versi
     for _ in range(2):
         assert counted(imported(app, place)) == (0, 0, 1)
     assert len(texts(app)) == 2
+
+
+# The project of imported notes
+
+
+def projects(app: App) -> dict[str, str | None]:
+    """The project of each note by its title."""
+    return {item.title: item.project for item in app.engine.reading.list_all(ME, EVERYTHING)}
+
+
+def test_notes_of_basic_memory_are_in_the_project_that_their_folder_is_called(
+    app: App, tmp_path: Path
+) -> None:
+    imported(app, project(tmp_path / "work-notes", index="Index."))
+    assert projects(app) == {"Index": "work-notes"}
+
+
+def test_permalinks_that_begin_with_their_project_name_it(app: App, tmp_path: Path) -> None:
+    place = project(tmp_path / "basic-memory", index="Index.", plan="Paint.")
+    for path in place.iterdir():
+        said = path.read_text(encoding="utf-8").replace("permalink: ", "permalink: main/")
+        path.write_text(said, encoding="utf-8")
+    imported(app, place)
+    assert projects(app) == {"Index": "main", "Plan": "main"}
+
+
+def test_the_project_of_an_import_can_be_chosen(app: App, tmp_path: Path) -> None:
+    place = project(tmp_path / "notes", index="Index.")
+    imported(app, place, "--project", "work")
+    project(place, plan="Paint.")
+    imported(app, place)
+    assert projects(app) == {"Index": "work", "Plan": "work"}
+
+
+def test_notes_of_a_vault_are_in_a_project_only_if_one_is_named(app: App, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Tea.md").write_text("---\nproject: drinks\n---\nGreen.", encoding="utf-8")
+    (vault / "Milk.md").write_text("White.", encoding="utf-8")
+    imported(app, vault)
+    assert projects(app) == {"Milk": None, "Tea": "drinks"}
+    imported(app, vault, "--again", "--project", "home")
+    everything = app.engine.reading.list_all(ME, EVERYTHING)
+    named = {item.project for item in everything if item.title == "Milk"}
+    assert named == {None, "home"}
+
+
+def test_memories_of_other_programs_can_have_a_project(app: App, tmp_path: Path) -> None:
+    imported(app, foreign_files.mem0(tmp_path), "--project", "work")
+    assert set(projects(app).values()) == {"work"}
+
+
+def test_chats_have_no_project(app: App, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="leave it out"):
+        imported(app, foreign_files.chatgpt(tmp_path), "--project", "work")
+
+
+def test_notes_of_an_earlier_version_get_their_project(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = project(tmp_path / "one", index="Index.", plan="Paint.")
+    with monkeypatch.context() as earlier:
+        as_before_folders_were_told_apart(app, earlier)
+        imported(app, place)
+    mine = items(app)["plan"].id
+    app.engine.writing.revise(ME, mine, Patch(project="mine"))
+    imported(app, place)
+    assert projects(app) == {"Index": "one", "Plan": "mine"}

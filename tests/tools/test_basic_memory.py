@@ -613,6 +613,18 @@ def test_what_was_imported_from_basic_memory_is_read_by_its_permalink(
     assert links_of(app, "drinks/tea") == [("goes_with", "Cake")]
 
 
+def test_imported_notes_are_read_and_edited_in_their_project(app: App, tmp_path: Path) -> None:
+    place = tmp_path / "work-notes"
+    place.mkdir()
+    tea = "---\ntitle: Tea\npermalink: tea\n---\nGreen.\n"
+    (place / "Tea.md").write_text(tea, encoding="utf-8")
+    app.engine.foreign_import.bring_in(ME, read_basic_memory(place))
+    assert as_json(app, "list_memory_projects")["projects"] == [{"name": "work-notes", "notes": 1}]
+    assert call(app, "read_note", identifier="tea", project="work-notes") == "Green."
+    edit = {"operation": "append", "content": "Hot.", "project": "work-notes"}
+    assert as_json(app, "edit_note", identifier="tea", **edit)["fileCreated"] is False
+
+
 @pytest.mark.parametrize(
     ("tool", "field"), [("build_context", "url"), ("list_directory", "file_name_glob")]
 )

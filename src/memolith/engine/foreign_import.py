@@ -150,7 +150,7 @@ class _Run:
             progress(next(done), total)
 
     def _origin(self, rows: Writer) -> Origin | None:
-        if self.data.folder is None:
+        if self.data.folder is None or self.again:
             return None
         # What it finds wrong is told when the records are kept.
         trial = replace(self, data=replace(self.data, left_out=LeftOut()))
@@ -264,6 +264,13 @@ class _Run:
         self.writing.revise(self.caller, item.id, patch)
         return "updated"
 
+    def _project(self) -> str:
+        """The project of what names none."""
+        folder = self.data.folder
+        if folder is None or not folder.is_project:
+            return self.data.project
+        return folder.name if self.origin is None else self.origin.name
+
     def _marks(self) -> dict[str, Json]:
         """The attributes that tell of which folder an item is."""
         if self.origin is None or self.data.folder is None:
@@ -277,7 +284,11 @@ class _Run:
         item = rows.item(self.caller.tenant, self.item_ids.get(record.source_id, ""))
         if item is None or item.forgotten or SOURCE_PROJECT in item.attributes:
             return
-        patch = Patch(attributes=self._marks(), updated_at=item.updated_at)
+        patch = Patch(
+            attributes=self._marks(),
+            project=item.project or self._project() or None,
+            updated_at=item.updated_at,
+        )
         self.writing.revise(self.caller, item.id, patch)
 
     def _merge(self, rows: Writer, record: ForeignRecord, id: str, draft: Draft) -> str:
@@ -310,7 +321,7 @@ class _Run:
             tags=self._tags(record, limits),
             attributes=self._attributes(record),
             status=word_of(_storable(record.status)) or "active",
-            project=_storable(record.project)[: limits.name] or None,
+            project=_storable(record.project or self._project())[: limits.name] or None,
             namespace=_storable(record.namespace)[: limits.name] or None,
             created_at=created_at,
             updated_at=updated_at,
