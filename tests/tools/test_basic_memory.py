@@ -198,6 +198,26 @@ def test_a_relation_becomes_a_link_when_its_target_is_written(app: App) -> None:
     assert "unresolved_links" not in tea.attributes
 
 
+def test_a_relation_stays_where_it_leads_when_another_note_gets_the_name(app: App) -> None:
+    write(app, "Hub", "Here.", "b")
+    write(app, "Leaf", "- part_of [[Hub]]\n- needs [[Queue]]", "a")
+    write(app, "Hub", "Another.", "a")
+    write(app, "Hub", "Elsewhere.", "/", project="p")
+    write(app, "Queue", "Long.", "a")
+    call(app, "edit_note", identifier="a/leaf", operation="append", content="More.")
+    [result] = call(app, "build_context", url="a/leaf")["results"]
+    near = {other["permalink"] for other in result["related_results"] if other["type"] == "entity"}
+    assert near == {"b/hub", "a/queue"}
+
+
+def test_a_relation_leads_to_the_note_of_the_same_project(app: App) -> None:
+    write(app, "Hub", "Elsewhere.", "a")
+    write(app, "Hub", "Here.", "b", project="p")
+    write(app, "New", "- part_of [[Hub]]", "z", project="p")
+    [result] = call(app, "build_context", url="z/new")["results"]
+    assert result["related_results"][0]["permalink"] == "b/hub"
+
+
 def test_a_relation_that_is_taken_out_of_the_text_is_no_link_any_more(app: App) -> None:
     write(app, "Coffee", "Black.")
     write(app, "Tea", TEA)
