@@ -633,6 +633,32 @@ def test_what_was_imported_from_basic_memory_is_read_by_its_permalink(
     assert links_of(app, "drinks/tea") == [("goes_with", "Cake")]
 
 
+def test_a_relation_of_an_imported_note_waits_for_its_note(app: App, tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    place.mkdir()
+    tea = "---\ntitle: Tea\npermalink: tea\n---\n- goes_with [[Cake]]\n- needs [[Cups]]\n"
+    (place / "Tea.md").write_text(tea, encoding="utf-8")
+    app.engine.foreign_import.bring_in(ME, read_basic_memory(place))
+    before = app.engine.notes.find(ME, "tea").updated_at
+    write(app, "Cake", "Sweet.")
+    assert links_of(app, "tea") == [("goes_with", "Cake")]
+    assert app.engine.notes.find(ME, "tea").updated_at == before
+
+
+def test_a_relation_of_an_imported_note_leads_to_a_note_that_is_here(
+    app: App, tmp_path: Path
+) -> None:
+    write(app, "Cake", "Sweet. See [[Tea]].")
+    place = tmp_path / "work"
+    place.mkdir()
+    tea = "---\ntitle: Tea\npermalink: tea\n---\n- goes_with [[Cake]]\n"
+    (place / "Tea.md").write_text(tea, encoding="utf-8")
+    report = app.engine.foreign_import.bring_in(ME, read_basic_memory(place))
+    assert links_of(app, "tea") == [("goes_with", "Cake")]
+    assert links_of(app, "Cake") == [("links_to", "Tea")]
+    assert (report.links, not report.left_out.counts) == (2, True)
+
+
 def test_imported_notes_are_read_and_edited_in_their_project(app: App, tmp_path: Path) -> None:
     place = tmp_path / "work-notes"
     place.mkdir()

@@ -28,6 +28,7 @@ from memolith.engine.foreign_folders import (
     id_of,
     origin_of,
 )
+from memolith.engine.notes import Notes, folded
 from memolith.engine.progress import Progress, no_progress
 from memolith.engine.relation_labels import LABEL, labelled_link, word_of
 from memolith.engine.validation import (
@@ -91,6 +92,7 @@ class ForeignImport:
     store: Store
     clock: Clock
     writing: Writing
+    notes: Notes
     input_rules: InputRules
     ahead: WorkAhead
 
@@ -104,7 +106,9 @@ class ForeignImport:
         progress: Progress = no_progress,
     ) -> ForeignReport:
         """Keep everything in one write; with `again` also what is here already, as a new item."""
-        run = _Run(caller, data, self.clock.now(), again, self.input_rules, self.writing)
+        run = _Run(
+            caller, data, self.clock.now(), again, self.input_rules, self.writing, self.notes
+        )
         try:
             with (
                 self.ahead.on(caller.tenant, data.records),
@@ -128,10 +132,13 @@ class _Run:
     again: bool
     input_rules: InputRules
     writing: Writing
+    notes: Notes
     item_ids: dict[str, str] = field(default_factory=dict)
     """The item that a record became, by its id in the other program."""
     counts: Counter[str] = field(default_factory=Counter)
     redactions: Counter[str] = field(default_factory=Counter)
+    missing: dict[str, list[ForeignLink]] = field(default_factory=dict)
+    """The links of notes that lead out of their folder, or nowhere, by the item."""
     origin: Origin | None = None
     """Which of the folders that were imported this one is; None where ids need no folder."""
 
@@ -148,6 +155,8 @@ class _Run:
         for link in self.data.links:
             self._keep_link(rows, link)
             progress(next(done), total)
+        if self.data.folder is not None:
+            self._resolve_missing()
 
     def _origin(self, rows: Writer) -> Origin | None:
         if self.data.folder is None or self.again:
@@ -388,6 +397,9 @@ class _Run:
         name = f"{link.source} {link.label} {link.target}"
         source = self.item_ids.get(link.source)
         target = self.item_ids.get(link.target)
+        if source is not None and target is None and self.data.folder is not None:
+            self.missing.setdefault(source, []).append(link)
+            return
         if source is None or target is None:
             self.left_out.add("a link to something that is not there", name)
             return
@@ -408,6 +420,22 @@ class _Run:
             self.left_out.add(error.message, name)
         else:
             self.counts["links"] += 1
+
+    def _resolve_missing(self) -> None:
+        """Link notes to those that are here already; the others wait until theirs is written."""
+        missing = {
+            id: {folded(link.target) for link in links} for id, links in self.missing.items()
+        }
+        resolved = self.notes.resolve_all(self.caller, missing)
+        self.counts["links"] += sum(waited.made for waited in resolved.values())
+        for id, links in self.missing.items():
+            found = resolved[id].found if id in resolved else frozenset()
+            for link in links:
+                if folded(link.target) not in found:
+                    self.left_out.add(
+                        "a link to something that is not there",
+                        f"{link.source} {link.label} {link.target}",
+                    )
 
 
 def _whole_patch(draft: Draft) -> Patch:

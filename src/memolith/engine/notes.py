@@ -131,6 +131,14 @@ class _Linking(NamedTuple):
         return note.project != self.project, note.id not in self.linked, note.place
 
 
+class Waited(NamedTuple):
+    """What became of the links of a note that were waiting."""
+
+    made: int
+    found: frozenset[str]
+    """The names that lead to a note now, as `folded` writes them."""
+
+
 class _Resolved(NamedTuple):
     """The links of a text: those to notes that are there, and the other targets."""
 
@@ -417,18 +425,44 @@ class Notes:
             if not names.isdisjoint(waited):
                 self._resolve_waiting(caller, older.id, waited, [*known, own])
 
+    def resolve_all(self, caller: Caller, missing: Mapping[str, set[str]]) -> dict[str, Waited]:
+        """After many notes came at once: make the links that were waiting for any of them.
+
+        `missing` has names that lead nowhere, by the note whose text has them. They wait, too.
+        """
+        known = self.known(caller)
+        waited = {
+            note.id: _waited_for(note.waiting) | missing.get(note.id, set()) for note in known
+        }
+        wanted = set().union(*waited.values())
+        called = [note for note in known if not wanted.isdisjoint(note.names)]
+        there = {name for note in called for name in note.names}
+        return {
+            id: self._resolve_waiting(caller, id, names, called)
+            for id, names in waited.items()
+            if id in missing or not names.isdisjoint(there)
+        }
+
     def _resolve_waiting(
         self, caller: Caller, id: str, waited: Container[str], known: Sequence[KnownNote]
-    ) -> None:
+    ) -> Waited:
         """Make the links of a note to these names, as far as they are there; others stay."""
         note = self.text_of(caller, id)
-        links = [link for link in links_of(note.text) if _folded(link.target) in waited]
+        links = [link for link in links_of(note.text) if folded(link.target) in waited]
         resolved = _resolved(links, known, _Linking(id, note.item.project))
         dropped = _no_longer_waiting(note.item, resolved)
-        self.writing.revise(caller, id, Patch(attributes=_waiting(resolved), dropped=dropped))
+        patch = Patch(
+            attributes=_waiting(resolved),
+            dropped=dropped,
+            # Nobody has changed the note.
+            updated_at=note.item.updated_at,
+        )
+        self.writing.revise(caller, id, patch)
         with self.store.reading(caller.tenant) as rows:
             outgoing = rows.neighbours(caller.tenant, [id], "outgoing")
-        self._link(caller, id, resolved, {(link.type, link.target) for link in outgoing})
+        made = self._link(caller, id, resolved, {(link.type, link.target) for link in outgoing})
+        names = {folded(link.target) for link in links}
+        return Waited(made, frozenset(names.difference(map(folded, resolved.unresolved))))
 
 
 def title_of(item: Item) -> str:
@@ -477,7 +511,7 @@ def _waited_for(waiting: str | None) -> set[str]:
     targets = json.loads(waiting)
     if not isinstance(targets, list):
         return set()
-    return {_folded(str(target)) for target in targets}
+    return {folded(str(target)) for target in targets}
 
 
 def file_name(title: str) -> str:
@@ -495,7 +529,7 @@ def plain_name(name: str) -> str:
     return name.strip().removeprefix(SCHEME).strip("/")
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
     """A name as links are compared."""
     return plain_name(name).casefold()
 
@@ -586,7 +620,7 @@ def _unused(permalink: str, taken: set[str]) -> str:
 
 
 def _resolved(links: Sequence[NoteLink], known: Sequence[KnownNote], own: _Linking) -> _Resolved:
-    wanted = {_folded(link.target) for link in links}
+    wanted = {folded(link.target) for link in links}
     called = [note for note in known if not wanted.isdisjoint(note.names)] if wanted else []
     ids: dict[str, str] = {}
     for note in sorted(called, key=own.preference):
@@ -595,7 +629,7 @@ def _resolved(links: Sequence[NoteLink], known: Sequence[KnownNote], own: _Linki
     resolved: dict[tuple[str, str], str] = {}
     unresolved: list[str] = []
     for link in links:
-        target = ids.get(_folded(link.target))
+        target = ids.get(folded(link.target))
         if target is None:
             unresolved.append(link.target)
         elif target != own.id:
