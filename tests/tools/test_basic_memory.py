@@ -10,6 +10,7 @@ from memolith.domain.attributes import Json
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.errors import MemolithError
+from memolith.interchange.exporters.folder import export_folder
 from memolith.interchange.folder_sync import sync_folder
 from memolith.interchange.importers.notes import read_basic_memory
 from memolith.tools.call import Call
@@ -617,6 +618,37 @@ def test_notes_are_in_step_with_a_folder(app: App, tmp_path: Path) -> None:
     call(app, "edit_note", identifier="Coffee", operation="append", content="Hot.")
     sync_folder(app.engine, ME, folder)
     assert "Bitter.\nHot." in (folder / "Coffee.md").read_text(encoding="utf-8")
+
+
+def test_relations_that_are_typed_into_a_file_become_links(app: App, tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    write(app, "Tea", "Green.", "drinks")
+    write(app, "Checklist", "Cups.")
+    sync_folder(app.engine, ME, folder)
+    file = folder / "memories" / "Tea.md"
+    typed = "Green.\n- likes [[Checklist]]\n- needs [[Cups]]"
+    file.write_text(file.read_text(encoding="utf-8").replace("Green.", typed), encoding="utf-8")
+    (folder / "Milk.md").write_text("- goes_with [[Tea]]", encoding="utf-8")
+    sync_folder(app.engine, ME, folder)
+    assert links_of(app, "drinks/tea") == [("likes", "Checklist")]
+    assert links_of(app, "Milk") == [("goes_with", "Tea")]
+    (folder / "Cups.md").write_text("Blue.", encoding="utf-8")
+    sync_folder(app.engine, ME, folder)
+    assert sorted(links_of(app, "drinks/tea")) == [("likes", "Checklist"), ("needs", "Cups")]
+    report = sync_folder(app.engine, ME, folder)
+    assert (report.conflicts, report.refused, report.revised) == ([], [], [])
+
+
+def test_an_exported_note_does_not_repeat_the_relations_in_its_text(
+    app: App, tmp_path: Path
+) -> None:
+    write(app, "Coffee", "Black.")
+    write(app, "Tea", "- relates_to [[Coffee]]")
+    tea, coffee = app.engine.notes.find(ME, "Tea"), app.engine.notes.find(ME, "Coffee")
+    app.engine.writing.link(ME, tea.id, coffee.id, "rivals")
+    export_folder(app.engine, ME, tmp_path / "vault", "wiki")
+    exported = (tmp_path / "vault" / "memories" / "Tea.md").read_text(encoding="utf-8")
+    assert exported.endswith("- relates_to [[Coffee]]\n\n## Links\n\n- rivals [[Coffee]]\n")
 
 
 def test_what_was_imported_from_basic_memory_is_read_by_its_permalink(

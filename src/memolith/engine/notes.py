@@ -385,6 +385,24 @@ class Notes:
         self.writing.revise(caller, item.id, patch, item.version)
         return self._linked(caller, item.id, resolved)
 
+    def link_texts(self, caller: Caller, ids: Sequence[str]) -> None:
+        """Make the links of notes those of their text, which something else has written."""
+        if not ids:
+            return
+        with self.store.writing(caller.tenant):
+            known = self.known(caller)
+            for note in [self.text_of(caller, id) for id in ids]:
+                item = note.item
+                resolved = _resolved(links_of(note.text), known, self._linking(caller, item))
+                patch = Patch(
+                    attributes=_waiting(resolved),
+                    dropped=_no_longer_waiting(item, resolved),
+                    updated_at=item.updated_at,
+                )
+                self.writing.revise(caller, item.id, patch)
+                self._linked(caller, item.id, resolved)
+            self.resolve_all(caller, {})
+
     def _linking(self, caller: Caller, item: Item) -> _Linking:
         with self.store.reading(caller.tenant) as rows:
             links = rows.neighbours(caller.tenant, [item.id], "outgoing")
