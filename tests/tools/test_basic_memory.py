@@ -691,6 +691,18 @@ def test_a_relation_of_an_imported_note_leads_to_a_note_that_is_here(
     assert (report.links, not report.left_out.counts) == (2, True)
 
 
+def test_notes_of_one_permalink_are_told_apart_by_their_project(app: App, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        index = f"---\ntitle: Index\npermalink: index\n---\nOf {name}.\n"
+        (tmp_path / name / "Index.md").write_text(index, encoding="utf-8")
+        app.engine.foreign_import.bring_in(ME, read_basic_memory(tmp_path / name))
+    message = refusal(app, "read_note", identifier="index").message
+    assert "index (project one)" in message
+    assert "index (project two)" in message
+    assert call(app, "read_note", identifier="index", project="two") == "Of two."
+
+
 def test_imported_notes_are_read_and_edited_in_their_project(app: App, tmp_path: Path) -> None:
     place = tmp_path / "work-notes"
     place.mkdir()

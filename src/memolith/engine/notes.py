@@ -192,10 +192,10 @@ class Notes:
         if not found:
             raise NotFound(f"There is no note {name[:100]!r}.", field="identifier", id=name)
         if len(found) > 1:
-            links = ", ".join(permalink_of(item) for item in found[:MAX_NAMED])
+            called = ", ".join(_told_apart(item) for item in found[:MAX_NAMED])
             raise Conflict(
-                f"{len(found)} notes are called {name[:100]!r}; give the permalink of one: "
-                f"{links}.",
+                f"{len(found)} notes are called {name[:100]!r}; give the permalink of one, and its "
+                f"project: {called}.",
                 field="identifier",
             )
         return found[0]
@@ -501,6 +501,11 @@ def permalink_of(item: Item) -> str:
     if isinstance(permalink, str) and permalink:
         return permalink
     return permalink_for(path_of(item))
+
+
+def _told_apart(item: Item) -> str:
+    """The permalink of a note, which a note of another project can have, too."""
+    return permalink_of(item) + (f" (project {item.project})" if item.project else "")
 
 
 def _known(row: NoteRow) -> KnownNote:
