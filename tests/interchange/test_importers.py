@@ -10,6 +10,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from memolith.doors.cli.foreign import find_foreign, import_foreign
 from memolith.doors.cli.parser import parse
 from memolith.engine.named_graph import NamedRelation
 from memolith.errors import InvalidInput
-from memolith.interchange.importers import files
+from memolith.interchange.importers import files, notes
 from memolith.interchange.programs import CHAT_PROGRAMS, PROGRAMS, find_source
 from tests.conftest import ME
 from tests.interchange import foreign_files
@@ -652,3 +653,223 @@ def test_a_report_has_three_examples_of_each_reason_or_all_of_them(
     assert (few["count"], few["for_example"]) == (5, ["0.pdf", "1.pdf", "2.pdf"])
     (every,) = imported(app, vault, "--from", "obsidian", "--all-examples")["left_out"]
     assert (every["count"], len(every["for_example"])) == (5, 5)
+
+
+# Folders with notes of the same name
+
+
+def project(place: Path, **notes: str) -> Path:
+    """A project of basic-memory: notes by their permalink, with what they say."""
+    place.mkdir(parents=True, exist_ok=True)
+    for permalink, said in notes.items():
+        fields = f"---\ntitle: {permalink.title()}\npermalink: {permalink}\n---\n\n"
+        (place / f"{permalink.title()}.md").write_text(f"{fields}{said}\n", encoding="utf-8")
+    return place
+
+
+def counted(report: dict[str, Any]) -> tuple[int, int, int]:
+    return report["taken"], report["updated"], report["known"]
+
+
+def texts(app: App) -> list[str]:
+    return sorted(text(app, item) for item in app.engine.reading.list_all(ME, EVERYTHING))
+
+
+def as_before_folders_were_told_apart(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import as memolith did when an id was one of the program alone."""
+    read = notes.read_note_folder
+    monkeypatch.setattr(
+        notes,
+        "read_note_folder",
+        lambda place, program: replace(read(place, program), folder=None),
+    )
+
+
+def test_two_projects_with_a_note_of_the_same_permalink_are_both_kept(
+    app: App, tmp_path: Path
+) -> None:
+    one = project(tmp_path / "one", index="Of one.", plan="Paint.")
+    two = project(tmp_path / "two", index="Of two.")
+    assert counted(imported(app, one)) == (2, 0, 0)
+    assert counted(imported(app, two, "--from", "basic-memory")) == (1, 0, 0)
+    assert texts(app) == ["Of one.", "Of two.", "Paint."]
+    assert counted(imported(app, one)) == (0, 0, 2)
+    assert counted(imported(app, two)) == (0, 0, 1)
+
+
+def test_two_vaults_with_a_note_of_the_same_name_are_both_kept(app: App, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Index.md").write_text(f"Of {name}.", encoding="utf-8")
+        assert imported(app, tmp_path / name)["taken"] == 1
+    assert texts(app) == ["Of one.", "Of two."]
+
+
+def test_a_note_that_changed_in_its_folder_is_updated_even_if_it_is_the_only_one(
+    app: App, tmp_path: Path
+) -> None:
+    imported(app, project(tmp_path / "one", index="First."))
+    report = imported(app, project(tmp_path / "one", index="Second."))
+    assert counted(report) == (0, 1, 0)
+    assert texts(app) == ["Second."]
+
+
+def test_another_folder_of_the_same_name_needs_a_name_of_its_own(app: App, tmp_path: Path) -> None:
+    imported(app, project(tmp_path / "a" / "notes", index="Of a."))
+    other = project(tmp_path / "b" / "notes", index="Of b.")
+    with pytest.raises(InvalidInput, match="--project NAME"):
+        imported(app, other)
+    assert counted(imported(app, other, "--project", "more")) == (1, 0, 0)
+    # Its place tells which one it is.
+    assert counted(imported(app, other)) == (0, 0, 1)
+    assert texts(app) == ["Of a.", "Of b."]
+
+
+def test_a_folder_that_was_moved_is_the_same_folder(app: App, tmp_path: Path) -> None:
+    imported(app, project(tmp_path / "a" / "notes", index="Index.", plan="Paint."))
+    moved = project(tmp_path / "b" / "notes", index="Index.", plan="Paint and sand.")
+    assert counted(imported(app, moved)) == (0, 1, 1)
+
+
+def test_a_folder_is_not_imported_under_a_second_name(app: App, tmp_path: Path) -> None:
+    place = project(tmp_path / "one", index="Index.")
+    imported(app, place)
+    with pytest.raises(InvalidInput, match="imported before, as 'one'"):
+        imported(app, place, "--project", "other")
+
+
+def test_notes_of_an_earlier_version_are_known_and_updated(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = project(tmp_path / "one", index="Index.", plan="Paint.")
+    with monkeypatch.context() as earlier:
+        as_before_folders_were_told_apart(app, earlier)
+        imported(app, place)
+    dates = {item.updated_at for item in items(app).values()}
+    project(place, plan="Paint and sand.", new="New.")
+    assert counted(imported(app, place)) == (1, 1, 1)
+    assert items(app)["index"].updated_at in dates
+    project(place, index="Other.", plan="Other, too.", new="New as well.")
+    assert counted(imported(app, place)) == (0, 3, 0)
+    assert len(texts(app)) == 3
+
+
+def test_another_project_leaves_notes_of_an_earlier_version_alone(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = project(tmp_path / "one", index="Of one.", plan="Paint.")
+    with monkeypatch.context() as earlier:
+        as_before_folders_were_told_apart(app, earlier)
+        imported(app, one)
+    assert counted(imported(app, project(tmp_path / "two", index="Of two."))) == (1, 0, 0)
+    assert counted(imported(app, one)) == (0, 0, 2)
+    assert texts(app) == ["Of one.", "Of two.", "Paint."]
+
+
+def test_a_note_that_an_earlier_version_mixed_up_is_there_for_both_projects_again(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = project(tmp_path / "one", index="Of one.", plan="Paint.")
+    two = project(tmp_path / "two", index="Of two.", tea="Green.")
+    with monkeypatch.context() as earlier:
+        as_before_folders_were_told_apart(app, earlier)
+        imported(app, one)
+        imported(app, two)
+    assert "Of one." not in texts(app)
+    imported(app, one)
+    imported(app, two)
+    assert texts(app) == ["Green.", "Of one.", "Of two.", "Paint."]
+
+
+def test_what_was_erased_does_not_come_back_although_an_earlier_version_brought_it(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = project(tmp_path / "one", index="Index.", plan="Paint.", tea="Green.")
+    with monkeypatch.context() as earlier:
+        as_before_folders_were_told_apart(app, earlier)
+        imported(app, place)
+    app.engine.writing.erase(ME, items(app)["tea"].id)
+    assert counted(imported(app, place)) == (0, 0, 2)
+    assert counted(imported(app, place)) == (0, 0, 2)
+
+
+def test_a_note_that_changed_on_both_sides_is_not_doubled_after_an_earlier_version(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = project(tmp_path / "one", index="Index.", plan="Paint.")
+    with monkeypatch.context() as earlier:
+        as_before_folders_were_told_apart(app, earlier)
+        imported(app, place)
+    app.engine.writing.revise(ME, items(app)["plan"].id, Patch(title="Mine"))
+    project(place, plan="Paint and sand.")
+    for _ in range(2):
+        assert counted(imported(app, place)) == (0, 0, 1)
+    assert len(texts(app)) == 2
+
+
+# The project of imported notes
+
+
+def projects(app: App) -> dict[str, str | None]:
+    """The project of each note by its title."""
+    return {item.title: item.project for item in app.engine.reading.list_all(ME, EVERYTHING)}
+
+
+def test_notes_of_basic_memory_are_in_the_project_that_their_folder_is_called(
+    app: App, tmp_path: Path
+) -> None:
+    imported(app, project(tmp_path / "work-notes", index="Index."))
+    assert projects(app) == {"Index": "work-notes"}
+
+
+def test_permalinks_that_begin_with_their_project_name_it(app: App, tmp_path: Path) -> None:
+    place = project(tmp_path / "basic-memory", index="Index.", plan="Paint.")
+    for path in place.iterdir():
+        said = path.read_text(encoding="utf-8").replace("permalink: ", "permalink: main/")
+        path.write_text(said, encoding="utf-8")
+    imported(app, place)
+    assert projects(app) == {"Index": "main", "Plan": "main"}
+
+
+def test_the_project_of_an_import_can_be_chosen(app: App, tmp_path: Path) -> None:
+    place = project(tmp_path / "notes", index="Index.")
+    imported(app, place, "--project", "work")
+    project(place, plan="Paint.")
+    imported(app, place)
+    assert projects(app) == {"Index": "work", "Plan": "work"}
+
+
+def test_notes_of_a_vault_are_in_a_project_only_if_one_is_named(app: App, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "Tea.md").write_text("---\nproject: drinks\n---\nGreen.", encoding="utf-8")
+    (vault / "Milk.md").write_text("White.", encoding="utf-8")
+    imported(app, vault)
+    assert projects(app) == {"Milk": None, "Tea": "drinks"}
+    imported(app, vault, "--again", "--project", "home")
+    everything = app.engine.reading.list_all(ME, EVERYTHING)
+    named = {item.project for item in everything if item.title == "Milk"}
+    assert named == {None, "home"}
+
+
+def test_memories_of_other_programs_can_have_a_project(app: App, tmp_path: Path) -> None:
+    imported(app, foreign_files.mem0(tmp_path), "--project", "work")
+    assert set(projects(app).values()) == {"work"}
+
+
+def test_chats_have_no_project(app: App, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="leave it out"):
+        imported(app, foreign_files.chatgpt(tmp_path), "--project", "work")
+
+
+def test_notes_of_an_earlier_version_get_their_project(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = project(tmp_path / "one", index="Index.", plan="Paint.")
+    with monkeypatch.context() as earlier:
+        as_before_folders_were_told_apart(app, earlier)
+        imported(app, place)
+    mine = items(app)["plan"].id
+    app.engine.writing.revise(ME, mine, Patch(project="mine"))
+    imported(app, place)
+    assert projects(app) == {"Index": "one", "Plan": "mine"}

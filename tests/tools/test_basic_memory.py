@@ -10,6 +10,7 @@ from memolith.domain.attributes import Json
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.errors import MemolithError
+from memolith.interchange.exporters.folder import export_folder
 from memolith.interchange.folder_sync import sync_folder
 from memolith.interchange.importers.notes import read_basic_memory
 from memolith.tools.call import Call
@@ -196,6 +197,26 @@ def test_a_relation_becomes_a_link_when_its_target_is_written(app: App) -> None:
     ]
     tea = app.engine.notes.find(ME, "Tea")
     assert "unresolved_links" not in tea.attributes
+
+
+def test_a_relation_stays_where_it_leads_when_another_note_gets_the_name(app: App) -> None:
+    write(app, "Hub", "Here.", "b")
+    write(app, "Leaf", "- part_of [[Hub]]\n- needs [[Queue]]", "a")
+    write(app, "Hub", "Another.", "a")
+    write(app, "Hub", "Elsewhere.", "/", project="p")
+    write(app, "Queue", "Long.", "a")
+    call(app, "edit_note", identifier="a/leaf", operation="append", content="More.")
+    [result] = call(app, "build_context", url="a/leaf")["results"]
+    near = {other["permalink"] for other in result["related_results"] if other["type"] == "entity"}
+    assert near == {"b/hub", "a/queue"}
+
+
+def test_a_relation_leads_to_the_note_of_the_same_project(app: App) -> None:
+    write(app, "Hub", "Elsewhere.", "a")
+    write(app, "Hub", "Here.", "b", project="p")
+    write(app, "New", "- part_of [[Hub]]", "z", project="p")
+    [result] = call(app, "build_context", url="z/new")["results"]
+    assert result["related_results"][0]["permalink"] == "b/hub"
 
 
 def test_a_relation_that_is_taken_out_of_the_text_is_no_link_any_more(app: App) -> None:
@@ -599,6 +620,37 @@ def test_notes_are_in_step_with_a_folder(app: App, tmp_path: Path) -> None:
     assert "Bitter.\nHot." in (folder / "Coffee.md").read_text(encoding="utf-8")
 
 
+def test_relations_that_are_typed_into_a_file_become_links(app: App, tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    write(app, "Tea", "Green.", "drinks")
+    write(app, "Checklist", "Cups.")
+    sync_folder(app.engine, ME, folder)
+    file = folder / "memories" / "Tea.md"
+    typed = "Green.\n- likes [[Checklist]]\n- needs [[Cups]]"
+    file.write_text(file.read_text(encoding="utf-8").replace("Green.", typed), encoding="utf-8")
+    (folder / "Milk.md").write_text("- goes_with [[Tea]]", encoding="utf-8")
+    sync_folder(app.engine, ME, folder)
+    assert links_of(app, "drinks/tea") == [("likes", "Checklist")]
+    assert links_of(app, "Milk") == [("goes_with", "Tea")]
+    (folder / "Cups.md").write_text("Blue.", encoding="utf-8")
+    sync_folder(app.engine, ME, folder)
+    assert sorted(links_of(app, "drinks/tea")) == [("likes", "Checklist"), ("needs", "Cups")]
+    report = sync_folder(app.engine, ME, folder)
+    assert (report.conflicts, report.refused, report.revised) == ([], [], [])
+
+
+def test_an_exported_note_does_not_repeat_the_relations_in_its_text(
+    app: App, tmp_path: Path
+) -> None:
+    write(app, "Coffee", "Black.")
+    write(app, "Tea", "- relates_to [[Coffee]]")
+    tea, coffee = app.engine.notes.find(ME, "Tea"), app.engine.notes.find(ME, "Coffee")
+    app.engine.writing.link(ME, tea.id, coffee.id, "rivals")
+    export_folder(app.engine, ME, tmp_path / "vault", "wiki")
+    exported = (tmp_path / "vault" / "memories" / "Tea.md").read_text(encoding="utf-8")
+    assert exported.endswith("- relates_to [[Coffee]]\n\n## Links\n\n- rivals [[Coffee]]\n")
+
+
 def test_what_was_imported_from_basic_memory_is_read_by_its_permalink(
     app: App, tmp_path: Path
 ) -> None:
@@ -611,6 +663,56 @@ def test_what_was_imported_from_basic_memory_is_read_by_its_permalink(
     document = as_json(app, "read_note", identifier="drinks/tea")
     assert (document["file_path"], document["frontmatter"]["type"]) == ("drinks/Tea.md", "guide")
     assert links_of(app, "drinks/tea") == [("goes_with", "Cake")]
+
+
+def test_a_relation_of_an_imported_note_waits_for_its_note(app: App, tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    place.mkdir()
+    tea = "---\ntitle: Tea\npermalink: tea\n---\n- goes_with [[Cake]]\n- needs [[Cups]]\n"
+    (place / "Tea.md").write_text(tea, encoding="utf-8")
+    app.engine.foreign_import.bring_in(ME, read_basic_memory(place))
+    before = app.engine.notes.find(ME, "tea").updated_at
+    write(app, "Cake", "Sweet.")
+    assert links_of(app, "tea") == [("goes_with", "Cake")]
+    assert app.engine.notes.find(ME, "tea").updated_at == before
+
+
+def test_a_relation_of_an_imported_note_leads_to_a_note_that_is_here(
+    app: App, tmp_path: Path
+) -> None:
+    write(app, "Cake", "Sweet. See [[Tea]].")
+    place = tmp_path / "work"
+    place.mkdir()
+    tea = "---\ntitle: Tea\npermalink: tea\n---\n- goes_with [[Cake]]\n"
+    (place / "Tea.md").write_text(tea, encoding="utf-8")
+    report = app.engine.foreign_import.bring_in(ME, read_basic_memory(place))
+    assert links_of(app, "tea") == [("goes_with", "Cake")]
+    assert links_of(app, "Cake") == [("links_to", "Tea")]
+    assert (report.links, not report.left_out.counts) == (2, True)
+
+
+def test_notes_of_one_permalink_are_told_apart_by_their_project(app: App, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        index = f"---\ntitle: Index\npermalink: index\n---\nOf {name}.\n"
+        (tmp_path / name / "Index.md").write_text(index, encoding="utf-8")
+        app.engine.foreign_import.bring_in(ME, read_basic_memory(tmp_path / name))
+    message = refusal(app, "read_note", identifier="index").message
+    assert "index (project one)" in message
+    assert "index (project two)" in message
+    assert call(app, "read_note", identifier="index", project="two") == "Of two."
+
+
+def test_imported_notes_are_read_and_edited_in_their_project(app: App, tmp_path: Path) -> None:
+    place = tmp_path / "work-notes"
+    place.mkdir()
+    tea = "---\ntitle: Tea\npermalink: tea\n---\nGreen.\n"
+    (place / "Tea.md").write_text(tea, encoding="utf-8")
+    app.engine.foreign_import.bring_in(ME, read_basic_memory(place))
+    assert as_json(app, "list_memory_projects")["projects"] == [{"name": "work-notes", "notes": 1}]
+    assert call(app, "read_note", identifier="tea", project="work-notes") == "Green."
+    edit = {"operation": "append", "content": "Hot.", "project": "work-notes"}
+    assert as_json(app, "edit_note", identifier="tea", **edit)["fileCreated"] is False
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,8 @@ class Patch:
     audience: Audience | None = None
     project: str | None = None
     namespace: str | None = None
+    updated_at: str | None = None
+    """When it was changed; None for now."""
 
 
 class Page(NamedTuple):

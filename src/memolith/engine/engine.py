@@ -157,6 +157,7 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         store, writing, recorder, reading, recall, insights, tenant_settings, input_rules
     )
     entities = Entities(store, writing, recorder, recall, insights, input_rules)
+    notes = Notes(store, writing, reading, ahead)
     documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher, clock)
     return Engine(
         once=Once(store, clock, outside.cipher, ahead),
@@ -172,11 +173,11 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         entities=entities,
         named_graph=NamedGraph(store, writing, entities, input_rules),
         facts=Facts(writing, reading, insights),
-        notes=Notes(store, writing, reading, ahead),
+        notes=notes,
         concepts=Concepts(store, clock),
         conversations=Conversations(store, clock, reading, history),
         chat_import=ChatImport(store, writing, input_rules, bulk_ahead),
-        foreign_import=ForeignImport(store, clock, writing, input_rules, bulk_ahead),
+        foreign_import=ForeignImport(store, clock, writing, notes, input_rules, bulk_ahead),
         documents=documents,
         runners=Runners(outside.sandbox, documents),
         vault=Vault(store, clock, recorder, input_rules, outside.cipher),

@@ -38,6 +38,19 @@ class ForeignLink:
     attributes: Attributes = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignFolder:
+    """The folder that records are from: what they are called is unique in it alone."""
+
+    name: str
+    place: str
+    """Differs from that of another folder with the same name."""
+    is_project: bool = False
+    """Whether a folder with another name is another one, even if its notes say the same."""
+    is_named: bool = False
+    """Whether somebody chose the name."""
+
+
 @dataclass(slots=True)
 class LeftOut:
     """What did not come, by the reason, with what it is about."""
@@ -59,4 +72,8 @@ class ForeignData:
     program: str
     records: list[ForeignRecord] = field(default_factory=list)
     links: list[ForeignLink] = field(default_factory=list)
+    folder: ForeignFolder | None = None
+    """Where the records are from, if their ids are those of a folder."""
+    project: str = ""
+    """The project of records that name none."""
     left_out: LeftOut = field(default_factory=LeftOut)

@@ -8,11 +8,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple
-from uuid import NAMESPACE_URL, uuid5
 
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.blocks import block_data, join_blocks
@@ -21,6 +21,14 @@ from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.links import IMPLIED
 from memolith.domain.passages import Block
 from memolith.engine.foreign_data import ForeignData, ForeignLink, ForeignRecord, LeftOut
+from memolith.engine.foreign_folders import (
+    SOURCE_PLACE,
+    SOURCE_PROJECT,
+    Origin,
+    id_of,
+    origin_of,
+)
+from memolith.engine.notes import Notes, folded
 from memolith.engine.progress import Progress, no_progress
 from memolith.engine.relation_labels import LABEL, labelled_link, word_of
 from memolith.engine.validation import (
@@ -42,6 +50,8 @@ OWN_ATTRIBUTES = (
     "source",
     "source_id",
     "source_digest",
+    SOURCE_PROJECT,
+    SOURCE_PLACE,
     "imported_at",
     "author",
     "expires_at",
@@ -82,6 +92,7 @@ class ForeignImport:
     store: Store
     clock: Clock
     writing: Writing
+    notes: Notes
     input_rules: InputRules
     ahead: WorkAhead
 
@@ -95,7 +106,9 @@ class ForeignImport:
         progress: Progress = no_progress,
     ) -> ForeignReport:
         """Keep everything in one write; with `again` also what is here already, as a new item."""
-        run = _Run(caller, data, self.clock.now(), again, self.input_rules, self.writing)
+        run = _Run(
+            caller, data, self.clock.now(), again, self.input_rules, self.writing, self.notes
+        )
         try:
             with (
                 self.ahead.on(caller.tenant, data.records),
@@ -119,15 +132,21 @@ class _Run:
     again: bool
     input_rules: InputRules
     writing: Writing
+    notes: Notes
     item_ids: dict[str, str] = field(default_factory=dict)
     """The item that a record became, by its id in the other program."""
     counts: Counter[str] = field(default_factory=Counter)
     redactions: Counter[str] = field(default_factory=Counter)
+    missing: dict[str, list[ForeignLink]] = field(default_factory=dict)
+    """The links of notes that lead out of their folder, or nowhere, by the item."""
+    origin: Origin | None = None
+    """Which of the folders that were imported this one is; None where ids need no folder."""
 
     def __post_init__(self) -> None:
         self.left_out = self.data.left_out
 
     def keep_all(self, rows: Writer, progress: Progress) -> None:
+        self.origin = self._origin(rows)
         total = len(self.data.records) + len(self.data.links)
         done = count(1)
         for record in self.data.records:
@@ -136,6 +155,25 @@ class _Run:
         for link in self.data.links:
             self._keep_link(rows, link)
             progress(next(done), total)
+        if self.data.folder is not None:
+            self._resolve_missing()
+
+    def _origin(self, rows: Writer) -> Origin | None:
+        if self.data.folder is None or self.again:
+            return None
+        # What it finds wrong is told when the records are kept.
+        trial = replace(self, data=replace(self.data, left_out=LeftOut()))
+        return origin_of(rows, self.caller, self.data.program, self.data.folder, trial.digests)
+
+    def digests(self) -> dict[str, str]:
+        """What tells whether a record says what an item says, by its id."""
+        found: dict[str, str] = {}
+        for record in self.data.records:
+            intake = self.input_rules.intake()
+            with suppress(InvalidInput, TooLarge):
+                clean = intake.draft(self._draft(record, intake.limits))
+                found[record.source_id] = _digest(clean.title, clean.tags, clean.blocks)
+        return found
 
     def report(self) -> ForeignReport:
         return ForeignReport(
@@ -161,14 +199,15 @@ class _Run:
                 outcome = self._outcome(rows, record, intake)
         except (InvalidInput, TooLarge) as error:
             self.left_out.add(error.message, name)
-            return
-        self.counts[outcome] += 1
-        self.redactions.update(intake.redactions)
+        else:
+            self.counts[outcome] += 1
+            self.redactions.update(intake.redactions)
+        self._claim(rows, record)
 
     def _outcome(self, rows: Writer, record: ForeignRecord, intake: Intake) -> str:
         draft = self._draft(record, intake.limits)
-        if self.again:
-            draft = replace(draft, id=None)
+        if not self.again:
+            draft = replace(draft, id=self._item_id(rows, record))
         present = rows.item(self.caller.tenant, draft.id) if draft.id else None
         namesake = None
         if present is None and record.kind == "entity" and not self.again:
@@ -178,7 +217,8 @@ class _Run:
             return "known"
         clean = intake.draft(draft)
         digest = _digest(clean.title, clean.tags, clean.blocks)
-        clean = replace(clean, attributes={**clean.attributes, "source_digest": digest})
+        attributes = {**clean.attributes, "source_digest": digest, **self._marks()}
+        clean = replace(clean, attributes=attributes)
         if namesake is not None:
             self.item_ids[record.source_id] = namesake.id
             self.writing.revise(self.caller, namesake.id, _whole_patch(clean))
@@ -233,6 +273,33 @@ class _Run:
         self.writing.revise(self.caller, item.id, patch)
         return "updated"
 
+    def _project(self) -> str:
+        """The project of what names none."""
+        folder = self.data.folder
+        if folder is None or not folder.is_project:
+            return self.data.project
+        return folder.name if self.origin is None else self.origin.name
+
+    def _marks(self) -> dict[str, Json]:
+        """The attributes that tell of which folder an item is."""
+        if self.origin is None or self.data.folder is None:
+            return {}
+        return {SOURCE_PROJECT: self.origin.name, SOURCE_PLACE: self.data.folder.place}
+
+    def _claim(self, rows: Writer, record: ForeignRecord) -> None:
+        """Note the folder of an item that came when folders were not told apart."""
+        if self.origin is None or not self.origin.has_older:
+            return
+        item = rows.item(self.caller.tenant, self.item_ids.get(record.source_id, ""))
+        if item is None or item.forgotten or SOURCE_PROJECT in item.attributes:
+            return
+        patch = Patch(
+            attributes=self._marks(),
+            project=item.project or self._project() or None,
+            updated_at=item.updated_at,
+        )
+        self.writing.revise(self.caller, item.id, patch)
+
     def _merge(self, rows: Writer, record: ForeignRecord, id: str, draft: Draft) -> str:
         """Tell an entity that is here under the same name what it does not know yet."""
         self.item_ids[record.source_id] = id
@@ -263,17 +330,25 @@ class _Run:
             tags=self._tags(record, limits),
             attributes=self._attributes(record),
             status=word_of(_storable(record.status)) or "active",
-            project=_storable(record.project)[: limits.name] or None,
+            project=_storable(record.project or self._project())[: limits.name] or None,
             namespace=_storable(record.namespace)[: limits.name] or None,
-            id=self._item_id(record),
             created_at=created_at,
             updated_at=updated_at,
         )
 
-    def _item_id(self, record: ForeignRecord) -> str:
+    def _item_id(self, rows: Writer, record: ForeignRecord) -> str:
         """The same for the same record, so that it is recognised when it comes again."""
-        origin = [self.caller.user, self.data.program, record.source_id]
-        return str(uuid5(NAMESPACE_URL, json.dumps(origin)))
+        plain = id_of(self.caller.user, self.data.program, record.source_id)
+        if self.origin is None or self._is_mine(rows, plain, self.origin):
+            return plain
+        return id_of(self.caller.user, self.data.program, self.origin.name, record.source_id)
+
+    def _is_mine(self, rows: Writer, id: str, origin: Origin) -> bool:
+        """Whether an id from the time when folders were not told apart is of this folder."""
+        item = rows.item(self.caller.tenant, id)
+        if item is not None:
+            return origin.has(item)
+        return origin.has_older and bool(rows.events(self.caller.tenant, id))
 
     def _tags(self, record: ForeignRecord, limits: Limits) -> tuple[str, ...]:
         tags = {_storable(tag).strip()[: limits.tag].strip() for tag in record.tags}
@@ -322,6 +397,9 @@ class _Run:
         name = f"{link.source} {link.label} {link.target}"
         source = self.item_ids.get(link.source)
         target = self.item_ids.get(link.target)
+        if source is not None and target is None and self.data.folder is not None:
+            self.missing.setdefault(source, []).append(link)
+            return
         if source is None or target is None:
             self.left_out.add("a link to something that is not there", name)
             return
@@ -342,6 +420,22 @@ class _Run:
             self.left_out.add(error.message, name)
         else:
             self.counts["links"] += 1
+
+    def _resolve_missing(self) -> None:
+        """Link notes to those that are here already; the others wait until theirs is written."""
+        missing = {
+            id: {folded(link.target) for link in links} for id, links in self.missing.items()
+        }
+        resolved = self.notes.resolve_all(self.caller, missing)
+        self.counts["links"] += sum(waited.made for waited in resolved.values())
+        for id, links in self.missing.items():
+            found = resolved[id].found if id in resolved else frozenset()
+            for link in links:
+                if folded(link.target) not in found:
+                    self.left_out.add(
+                        "a link to something that is not there",
+                        f"{link.source} {link.label} {link.target}",
+                    )
 
 
 def _whole_patch(draft: Draft) -> Patch:

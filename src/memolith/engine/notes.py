@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -118,6 +118,27 @@ class KnownNote(NamedTuple):
         return self.path.split("/"), self.id
 
 
+class _Linking(NamedTuple):
+    """The note whose links are looked up: it decides which of several notes a name means."""
+
+    id: str = ""
+    project: str | None = None
+    linked: frozenset[str] = frozenset()
+    """The notes that it links to already."""
+
+    def preference(self, note: KnownNote) -> tuple[bool, bool, tuple[list[str], str]]:
+        """Sorts notes of one name: of the same project, then linked already, then by path."""
+        return note.project != self.project, note.id not in self.linked, note.place
+
+
+class Waited(NamedTuple):
+    """What became of the links of a note that were waiting."""
+
+    made: int
+    found: frozenset[str]
+    """The names that lead to a note now, as `folded` writes them."""
+
+
 class _Resolved(NamedTuple):
     """The links of a text: those to notes that are there, and the other targets."""
 
@@ -171,10 +192,10 @@ class Notes:
         if not found:
             raise NotFound(f"There is no note {name[:100]!r}.", field="identifier", id=name)
         if len(found) > 1:
-            links = ", ".join(permalink_of(item) for item in found[:MAX_NAMED])
+            called = ", ".join(_told_apart(item) for item in found[:MAX_NAMED])
             raise Conflict(
-                f"{len(found)} notes are called {name[:100]!r}; give the permalink of one: "
-                f"{links}.",
+                f"{len(found)} notes are called {name[:100]!r}; give the permalink of one, and its "
+                f"project: {called}.",
                 field="identifier",
             )
         return found[0]
@@ -247,7 +268,8 @@ class Notes:
     ) -> SavedNote:
         """Give a note another text, and new values of some fields."""
         with self.ahead.on(caller.tenant, [text]), self.store.writing(caller.tenant):
-            resolved = _resolved(links_of(text), self.known(caller), note.item.id)
+            linking = self._linking(caller, note.item)
+            resolved = _resolved(links_of(text), self.known(caller), linking)
             patch = Patch(
                 blocks=(Block(text),),
                 tags=tuple(sorted({*note.item.tags, *written_tags(text)})),
@@ -317,7 +339,7 @@ class Notes:
 
     def _create(self, caller: Caller, new: NewNote, known: Sequence[KnownNote]) -> SavedNote:
         permalink = _unused(permalink_for(new.path), {note.permalink for note in known})
-        resolved = _resolved(links_of(new.text), known, own_id="")
+        resolved = _resolved(links_of(new.text), known, _Linking(project=new.project))
         attributes: dict[str, Json] = {
             **refused_own(new.metadata),
             PATH: new.path,
@@ -342,7 +364,7 @@ class Notes:
         self, caller: Caller, note: Note, new: NewNote, known: Sequence[KnownNote]
     ) -> SavedNote:
         item = note.item
-        resolved = _resolved(links_of(new.text), known, item.id)
+        resolved = _resolved(links_of(new.text), known, self._linking(caller, item))
         attributes: dict[str, Json] = {
             **refused_own(new.metadata),
             PATH: path_of(item),
@@ -363,6 +385,29 @@ class Notes:
         self.writing.revise(caller, item.id, patch, item.version)
         return self._linked(caller, item.id, resolved)
 
+    def link_texts(self, caller: Caller, ids: Sequence[str]) -> None:
+        """Make the links of notes those of their text, which something else has written."""
+        if not ids:
+            return
+        with self.store.writing(caller.tenant):
+            known = self.known(caller)
+            for note in [self.text_of(caller, id) for id in ids]:
+                item = note.item
+                resolved = _resolved(links_of(note.text), known, self._linking(caller, item))
+                patch = Patch(
+                    attributes=_waiting(resolved),
+                    dropped=_no_longer_waiting(item, resolved),
+                    updated_at=item.updated_at,
+                )
+                self.writing.revise(caller, item.id, patch)
+                self._linked(caller, item.id, resolved)
+            self.resolve_all(caller, {})
+
+    def _linking(self, caller: Caller, item: Item) -> _Linking:
+        with self.store.reading(caller.tenant) as rows:
+            links = rows.neighbours(caller.tenant, [item.id], "outgoing")
+        return _Linking(item.id, item.project, frozenset(link.target for link in links))
+
     def _linked(self, caller: Caller, id: str, resolved: _Resolved) -> SavedNote:
         """Make the links of a note those of its text; links that people made stay."""
         with self.store.writing(caller.tenant) as rows:
@@ -373,29 +418,69 @@ class Notes:
             for key, link in present.items():
                 if key not in resolved.links and link.attributes.get(IN_TEXT):
                     self.writing.unlink(caller, link.id)
-            for (type, target), label in resolved.links.items():
-                if (type, target) not in present:
-                    attributes: dict[str, Json] = {IN_TEXT: True, "label": label}
-                    self.writing.link(caller, id, target, type, attributes=attributes)
+            self._link(caller, id, resolved, present)
             item = rows.item(caller.tenant, id)
             assert item is not None, "it was written just now"
             text = "\n".join(block.text for block in join_blocks(rows.passages(caller.tenant, id)))
         return SavedNote(Note(item, text), False, len(resolved.links), resolved.unresolved)
+
+    def _link(
+        self, caller: Caller, id: str, resolved: _Resolved, present: Container[tuple[str, str]]
+    ) -> int:
+        """Make the links that are not there yet; how many."""
+        missing = [key for key in resolved.links if key not in present]
+        for type, target in missing:
+            attributes: dict[str, Json] = {IN_TEXT: True, "label": resolved.links[type, target]}
+            self.writing.link(caller, id, target, type, attributes=attributes)
+        return len(missing)
 
     def _resolve_older(self, caller: Caller, new: Item, known: Sequence[KnownNote]) -> None:
         """Make the links of older notes that were waiting for this one."""
         own = _known_item(new)
         names = set(own.names)
         for older in known:
-            if older.waiting is None or names.isdisjoint(_waited_for(older.waiting)):
-                continue
-            note = self.text_of(caller, older.id)
-            resolved = _resolved(links_of(note.text), [*known, own], older.id)
-            dropped = _no_longer_waiting(note.item, resolved)
-            self.writing.revise(
-                caller, older.id, Patch(attributes=_waiting(resolved), dropped=dropped)
-            )
-            self._linked(caller, older.id, resolved)
+            waited = _waited_for(older.waiting)
+            if not names.isdisjoint(waited):
+                self._resolve_waiting(caller, older.id, waited, [*known, own])
+
+    def resolve_all(self, caller: Caller, missing: Mapping[str, set[str]]) -> dict[str, Waited]:
+        """After many notes came at once: make the links that were waiting for any of them.
+
+        `missing` has names that lead nowhere, by the note whose text has them. They wait, too.
+        """
+        known = self.known(caller)
+        waited = {
+            note.id: _waited_for(note.waiting) | missing.get(note.id, set()) for note in known
+        }
+        wanted = set().union(*waited.values())
+        called = [note for note in known if not wanted.isdisjoint(note.names)]
+        there = {name for note in called for name in note.names}
+        return {
+            id: self._resolve_waiting(caller, id, names, called)
+            for id, names in waited.items()
+            if id in missing or not names.isdisjoint(there)
+        }
+
+    def _resolve_waiting(
+        self, caller: Caller, id: str, waited: Container[str], known: Sequence[KnownNote]
+    ) -> Waited:
+        """Make the links of a note to these names, as far as they are there; others stay."""
+        note = self.text_of(caller, id)
+        links = [link for link in links_of(note.text) if folded(link.target) in waited]
+        resolved = _resolved(links, known, _Linking(id, note.item.project))
+        dropped = _no_longer_waiting(note.item, resolved)
+        patch = Patch(
+            attributes=_waiting(resolved),
+            dropped=dropped,
+            # Nobody has changed the note.
+            updated_at=note.item.updated_at,
+        )
+        self.writing.revise(caller, id, patch)
+        with self.store.reading(caller.tenant) as rows:
+            outgoing = rows.neighbours(caller.tenant, [id], "outgoing")
+        made = self._link(caller, id, resolved, {(link.type, link.target) for link in outgoing})
+        names = {folded(link.target) for link in links}
+        return Waited(made, frozenset(names.difference(map(folded, resolved.unresolved))))
 
 
 def title_of(item: Item) -> str:
@@ -418,6 +503,11 @@ def permalink_of(item: Item) -> str:
     return permalink_for(path_of(item))
 
 
+def _told_apart(item: Item) -> str:
+    """The permalink of a note, which a note of another project can have, too."""
+    return permalink_of(item) + (f" (project {item.project})" if item.project else "")
+
+
 def _known(row: NoteRow) -> KnownNote:
     """The names of a note; those that it has no attributes for follow from its title."""
     title = row.title or row.id
@@ -437,12 +527,14 @@ def _occupied(known: Iterable[KnownNote]) -> dict[_Place, str]:
     return {(note.path.casefold(), note.project): note.id for note in known}
 
 
-def _waited_for(waiting: str) -> set[str]:
+def _waited_for(waiting: str | None) -> set[str]:
     """The names in a JSON list of targets; none if it is something else."""
+    if waiting is None:
+        return set()
     targets = json.loads(waiting)
     if not isinstance(targets, list):
         return set()
-    return {plain_name(str(target)).casefold() for target in targets}
+    return {folded(str(target)) for target in targets}
 
 
 def file_name(title: str) -> str:
@@ -458,6 +550,11 @@ def permalink_for(path: str) -> str:
 
 def plain_name(name: str) -> str:
     return name.strip().removeprefix(SCHEME).strip("/")
+
+
+def folded(name: str) -> str:
+    """A name as links are compared."""
+    return plain_name(name).casefold()
 
 
 def plain_directory(directory: str) -> str:
@@ -545,21 +642,20 @@ def _unused(permalink: str, taken: set[str]) -> str:
     return unused
 
 
-def _resolved(links: Sequence[NoteLink], known: Sequence[KnownNote], own_id: str) -> _Resolved:
-    wanted = {plain_name(link.target).casefold() for link in links}
+def _resolved(links: Sequence[NoteLink], known: Sequence[KnownNote], own: _Linking) -> _Resolved:
+    wanted = {folded(link.target) for link in links}
     called = [note for note in known if not wanted.isdisjoint(note.names)] if wanted else []
     ids: dict[str, str] = {}
-    # Of notes with the same name, the first by path is meant.
-    for note in sorted(called, key=lambda note: note.place):
+    for note in sorted(called, key=own.preference):
         for name in note.names:
             ids.setdefault(name, note.id)
     resolved: dict[tuple[str, str], str] = {}
     unresolved: list[str] = []
     for link in links:
-        target = ids.get(plain_name(link.target).casefold())
+        target = ids.get(folded(link.target))
         if target is None:
             unresolved.append(link.target)
-        elif target != own_id:
+        elif target != own.id:
             resolved.setdefault((word_of(link.label) or RELATED, target), link.label)
     return _Resolved(resolved, tuple(dict.fromkeys(unresolved)))
 

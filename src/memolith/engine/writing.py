@@ -127,6 +127,8 @@ class Writing:
             data = _difference(item, blocks, intake.patch(patch, item.kind))
             if not data:
                 return Written(item, rows.last_seq(caller.tenant))
+            if patch.updated_at is not None:
+                data["updated_at"] = patch.updated_at
             return self._change(rows, caller, item, "revised", data, intake)
 
     def tag(

@@ -23,7 +23,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.foreign_import import moment
 from memolith.engine.front_matter import Note, read_note, write_note
 from memolith.engine.note_text import written_tags
-from memolith.engine.notes import PATH
+from memolith.engine.notes import KIND, PATH
 from memolith.engine.relation_labels import RELATED, word_of
 from memolith.errors import InvalidInput, MemolithError, translated
 from memolith.interchange.exporters.collection import ItemText, links_between, live_items
@@ -166,6 +166,8 @@ class _Sync:
         self.last_paths = {synced.item: path for path, synced in state.items()}
         self.new_notes: dict[str, NoteContent] = {}
         """What new notes say, by the item that they became."""
+        self.retold: list[str] = []
+        """Memories whose text was taken, with the links in it."""
         self.kept_apart: set[str] = set()
         """Items whose file was not taken, and must not be written over."""
         self._read_store()
@@ -262,6 +264,7 @@ class _Sync:
             if synced.item in self.items and synced.item not in self.paths:
                 self._take_removal(name, synced)
         self._link_new_notes()
+        self.engine.notes.link_texts(self.caller, self.retold)
         self._read_store()
 
     def _take_change(self, name: str, content: str, synced: Synced | None) -> None:
@@ -303,6 +306,8 @@ class _Sync:
         )
         with self.engine.writing.store.writing(self.caller.tenant):
             self.engine.writing.revise(self.caller, item.id, patch)
+            if patch.blocks is not None and item.kind == KIND:
+                self.retold.append(item.id)
             if now.links != base.links:
                 self._change_links(item.id, now)
 
@@ -342,6 +347,8 @@ class _Sync:
         item = self.engine.writing.remember(self.caller, draft).item
         self.paths[item.id] = name
         self.new_notes[item.id] = said
+        if kind == KIND:
+            self.retold.append(item.id)
         self.report.remembered.append(name)
 
     def _link_new_notes(self) -> None:

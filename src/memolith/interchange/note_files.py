@@ -13,6 +13,7 @@ from memolith.domain.passages import Block
 from memolith.engine.front_matter import Note, read_note, write_note
 from memolith.engine.note_text import NoteLink, links_of
 from memolith.engine.notes import KIND, PATH
+from memolith.engine.relation_labels import RELATED, word_of
 from memolith.engine.validation import DEFAULT_NAMESPACE
 from memolith.interchange.importers.files import split_tags, text
 
@@ -106,6 +107,16 @@ def render(item: Item, blocks: Sequence[Block], links: Sequence[OutgoingLink], s
     return write_note(Note(fields, body))
 
 
+def beside_text(links: Sequence[OutgoingLink], blocks: Sequence[Block]) -> list[OutgoingLink]:
+    """The links that do not stand in the text as wiki links that work already."""
+    told = {
+        (word_of(link.label) or RELATED, link.target.lower())
+        for block in blocks
+        for link in links_of(block.text)
+    }
+    return [link for link in links if (link.type, _name(link).lower()) not in told]
+
+
 def _body(kind: str, blocks: Sequence[Block]) -> str:
     if kind in LIST_KINDS and all("\n" not in block.text for block in blocks):
         return "".join(f"- {block.text}\n" for block in blocks)
@@ -117,10 +128,15 @@ def _body(kind: str, blocks: Sequence[Block]) -> str:
 
 
 def _link(link: OutgoingLink, style: Style) -> str:
-    name = link.path.rsplit("/", 1)[-1].removesuffix(".md")
+    name = _name(link)
     if style == "wiki":
         return f"[[{name}]]"
     return f"[{name}]({quote(link.path)})"
+
+
+def _name(link: OutgoingLink) -> str:
+    """How a wiki link calls the note that it leads to."""
+    return link.path.rsplit("/", 1)[-1].removesuffix(".md")
 
 
 def read_content(file_text: str, stem: str) -> NoteContent:

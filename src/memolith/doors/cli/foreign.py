@@ -6,6 +6,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -14,6 +15,7 @@ from memolith.domain.callers import Caller
 from memolith.doors.cli.command import Options
 from memolith.doors.cli.output import note, progress
 from memolith.engine.chat_formats.turns import empty_report
+from memolith.engine.foreign_data import ForeignData
 from memolith.engine.foreign_import import ForeignReport
 from memolith.errors import InvalidInput
 from memolith.interchange.importers.files import unpacking
@@ -47,6 +49,13 @@ def add_foreign_options(parser: argparse.ArgumentParser) -> None:
         help="the program whose file or folder this is; by default it is recognised",
     )
     parser.add_argument(
+        "--project",
+        default="",
+        metavar="NAME",
+        help="the project of notes and memories that name none; the name of the folder for notes "
+        "of basic-memory",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="show the report, and change nothing"
     )
     parser.add_argument(
@@ -64,6 +73,8 @@ def find_foreign(options: Options) -> Source | None:
             "--dry-run is for files of other programs, and this is not one of them.",
             field="dry_run",
         )
+    if source is None:
+        _refuse_project(options)
     return source
 
 
@@ -83,6 +94,23 @@ def _source(options: Options) -> Source | None:
     return None if source.program == OWN else source
 
 
+def _refuse_project(options: Options) -> None:
+    if options.project:
+        raise InvalidInput(
+            "--project is for notes and memories of other programs, not for chats and exports of "
+            "memolith; leave it out.",
+            field="project",
+        )
+
+
+def _named(data: ForeignData, project: str) -> ForeignData:
+    """The data with the project that the caller chose."""
+    if not project:
+        return data
+    folder = data.folder and replace(data.folder, name=project, is_named=True)
+    return replace(data, project=project, folder=folder)
+
+
 def _may_be_lines(path: Path) -> bool:
     """Whether the plain import may read it: whatever is not clearly something else."""
     return path.exists() and not path.is_dir() and path.suffix.lower() not in OTHER_SUFFIXES
@@ -92,9 +120,10 @@ def import_foreign(app: App, options: Options, source: Source) -> object:
     """Import everything or nothing; returns what came, and what did not and why."""
     note(f"{options.file} is from {source.program}.")
     if source.program in CHAT_PROGRAMS:
+        _refuse_project(options)
         return _import_chats(app, options, source)
     assert source.read is not None
-    data = source.read(source.files[0])
+    data = _named(source.read(source.files[0]), options.project)
     report = app.engine.foreign_import.bring_in(
         Caller(options.tenant),
         data,

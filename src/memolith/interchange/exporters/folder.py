@@ -8,7 +8,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.progress import Progress, no_progress
 from memolith.errors import InvalidInput
 from memolith.interchange.exporters.collection import links_between, live_items
-from memolith.interchange.note_files import Names, OutgoingLink, Style, render
+from memolith.interchange.note_files import Names, OutgoingLink, Style, beside_text, render
 from memolith.private_files import make_private_folder, open_private
 
 OBSIDIAN_FOLDER = ".obsidian"
@@ -72,6 +72,8 @@ def export_folder(
             OutgoingLink(link.type, to_top + paths[link.target], titles[link.target])
             for link in links.get(item.id, ())
         ]
+        if style == "wiki":
+            outgoing = beside_text(outgoing, blocks)
         write_file(folder, paths[item.id], render(item, blocks, outgoing, style))
         progress(number, len(texts))
     if style == "wiki":

@@ -1,16 +1,23 @@
 """Folders of Markdown notes: an Obsidian vault, a project of basic-memory, or any other."""
 
+import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memolith.domain.attributes import Json
 from memolith.domain.passages import Block
-from memolith.engine.foreign_data import ForeignData, ForeignLink, ForeignRecord
+from memolith.engine.foreign_data import (
+    ForeignData,
+    ForeignFolder,
+    ForeignLink,
+    ForeignRecord,
+)
 from memolith.engine.front_matter import Note, faults_of, read_note
 from memolith.engine.note_text import links_of, written_tags
 from memolith.errors import InvalidInput
@@ -23,6 +30,8 @@ KNOWN_FIELDS = {"title", "tags", "tag", "author", "project"}
 MAX_LOOKED_AT = 50
 MAX_SHOWN_LINE = 100
 MAX_NOTE_BYTES = 64 << 20
+PLACE_CHARACTERS = 32
+BASIC_MEMORY = "basic-memory"
 
 
 @dataclass(slots=True)
@@ -95,17 +104,18 @@ def is_basic_memory(folder: Path) -> bool:
 
 
 def read_obsidian(place: Path) -> ForeignData:
-    return _read_notes(place, "obsidian")
+    return read_note_folder(place, "obsidian")
 
 
 def read_basic_memory(place: Path) -> ForeignData:
-    return _read_notes(place, "basic-memory")
+    return read_note_folder(place, BASIC_MEMORY)
 
 
-def _read_notes(place: Path, program: str) -> ForeignData:
-    data = ForeignData(program)
-    notes: dict[str, Note] = {}
+def read_note_folder(place: Path, program: str) -> ForeignData:
+    """The notes of a folder and the links between them."""
     folder = place if place.is_dir() else place.parent
+    data = ForeignData(program, folder=_folder(folder, program))
+    notes: dict[str, Note] = {}
     names = _Folder()
     for path in visible_files(place) if place.is_dir() else [place]:
         name = path.relative_to(folder).as_posix()
@@ -128,7 +138,10 @@ def _read_notes(place: Path, program: str) -> ForeignData:
         notes[name] = note
         id = _id(program, name, note)
         names.learn(id, name, note)
-        data.records.append(_record(id, name, note, path.stat()))
+        data.records.append(_record(program, id, name, note, path.stat()))
+    prefix = _prefix(notes) if program == BASIC_MEMORY else ""
+    if prefix and data.folder is not None:
+        data.folder = replace(data.folder, name=prefix)
     for name, note in notes.items():
         id = _id(program, name, note)
         for link in links_of(note.body):
@@ -138,16 +151,43 @@ def _read_notes(place: Path, program: str) -> ForeignData:
     return data
 
 
+def _folder(folder: Path, program: str) -> ForeignFolder:
+    place = folder.resolve()
+    digest = hashlib.sha256(str(place).encode(errors="surrogateescape")).hexdigest()
+    return ForeignFolder(
+        name=place.name.encode(errors="replace").decode() or program,
+        place=digest[:PLACE_CHARACTERS],
+        is_project=program == BASIC_MEMORY,
+    )
+
+
+def _prefix(notes: Mapping[str, Note]) -> str:
+    """The project that most permalinks begin with, before the folders of the note; else none."""
+    permalinks = {name: text(note.fields.get("permalink")) for name, note in notes.items()}
+    prefixes = Counter(
+        permalink.split("/")[0]
+        for name, permalink in permalinks.items()
+        if permalink.count("/") == name.count("/") + 1
+    )
+    for prefix, count in prefixes.most_common(1):
+        if count * 2 > sum(map(bool, permalinks.values())):
+            return prefix
+    return ""
+
+
 def _id(program: str, name: str, note: Note) -> str:
     """basic-memory calls a note by its permalink, which stays when the file is moved."""
     permalink = text(note.fields.get("permalink"))
-    return permalink if permalink and program == "basic-memory" else name
+    return permalink if permalink and program == BASIC_MEMORY else name
 
 
-def _record(id: str, name: str, note: Note, status: os.stat_result) -> ForeignRecord:
+def _record(program: str, id: str, name: str, note: Note, status: os.stat_result) -> ForeignRecord:
     fields = note.fields
     born = getattr(status, "st_birthtime", status.st_mtime)
-    used = KNOWN_FIELDS | set(CREATED_FIELDS) | set(UPDATED_FIELDS)
+    # Elsewhere the field is the project; a project of basic-memory is a folder.
+    own_project = text(fields.get("project")) if program != BASIC_MEMORY else ""
+    used = KNOWN_FIELDS - {"project"} if program == BASIC_MEMORY else KNOWN_FIELDS
+    used = used | set(CREATED_FIELDS) | set(UPDATED_FIELDS)
     rest = {field: value for field, value in fields.items() if field not in used}
     return ForeignRecord(
         source_id=id,
@@ -157,7 +197,7 @@ def _record(id: str, name: str, note: Note, status: os.stat_result) -> ForeignRe
         created_at=first(fields, *CREATED_FIELDS) or min(born, status.st_mtime),
         updated_at=first(fields, *UPDATED_FIELDS) or status.st_mtime,
         author=text(fields.get("author")),
-        project=text(fields.get("project")),
+        project=own_project,
         attributes={**rest, "path": name},
     )
 
