@@ -75,8 +75,10 @@ def install(package: str, version: str, *beside: str) -> tuple[str, Path]:
     node, npm = find_node()
     if node_version(node) < OLDEST_NODE:
         raise SystemExit(f"{node} is older than Node {OLDEST_NODE}")
-    # A place for each, because two installations into one at the same time would spoil it.
-    place = CACHE / f"{package.replace('/', '+')}@{version}"
+    # A place for each, because two installations into one at the same time would spoil it, and
+    # because who asks for the package alone must not leave it without what others need beside it.
+    named = "+".join([f"{package}@{version}", *beside])
+    place = CACHE / named.replace("/", "+")
     folder = place / "node_modules" / package
     if not (place / "done").exists():
         place.mkdir(parents=True, exist_ok=True)

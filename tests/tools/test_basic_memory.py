@@ -625,7 +625,7 @@ def test_relations_that_are_typed_into_a_file_become_links(app: App, tmp_path: P
     write(app, "Tea", "Green.", "drinks")
     write(app, "Checklist", "Cups.")
     sync_folder(app.engine, ME, folder)
-    file = folder / "memories" / "Tea.md"
+    file = folder / "drinks" / "Tea.md"
     typed = "Green.\n- likes [[Checklist]]\n- needs [[Cups]]"
     file.write_text(file.read_text(encoding="utf-8").replace("Green.", typed), encoding="utf-8")
     (folder / "Milk.md").write_text("- goes_with [[Tea]]", encoding="utf-8")
@@ -647,7 +647,7 @@ def test_an_exported_note_does_not_repeat_the_relations_in_its_text(
     tea, coffee = app.engine.notes.find(ME, "Tea"), app.engine.notes.find(ME, "Coffee")
     app.engine.writing.link(ME, tea.id, coffee.id, "rivals")
     export_folder(app.engine, ME, tmp_path / "vault", "wiki")
-    exported = (tmp_path / "vault" / "memories" / "Tea.md").read_text(encoding="utf-8")
+    exported = (tmp_path / "vault" / "notes" / "Tea.md").read_text(encoding="utf-8")
     assert exported.endswith("- relates_to [[Coffee]]\n\n## Links\n\n- rivals [[Coffee]]\n")
 
 

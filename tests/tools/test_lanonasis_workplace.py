@@ -343,6 +343,8 @@ def test_the_documentation_is_found_by_section(app: App) -> None:
     assert refused(app, "search_lanonasis_docs", query="x", section="blog") == (-32602, "section")
 
 
+# All of the documentation gets vectors here, which takes long.
+@pytest.mark.full
 @each_store_in_full_run
 def test_the_documentation_is_found_by_meaning_too(smart: App) -> None:
     present(smart.embedder).wait(30)
