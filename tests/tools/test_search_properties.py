@@ -200,6 +200,8 @@ UNKNOWN_WORDS = "zorplim vaktquor"
 SMALL_SIZES = (1, 5, 50)
 LARGEST = 5000
 SIZES = (*SMALL_SIZES, 500, LARGEST)
+QUICK_FAMILY = "core."
+"""The tools whose larger stores are searched in the quick run, too: all share one engine."""
 """How many notes of its kind a tool searches; the small stores with the model of the package."""
 MANUAL_SEARCHED_AT = 500
 
@@ -340,8 +342,10 @@ def cases(tools: Sequence[SearchTool]) -> pytest.MarkDecorator:
     for tool in tools:
         # What comes with the server is the same in every store.
         sizes = SIZES if tool.kind is not None else (MANUAL_SEARCHED_AT,)
+        quick_sizes = SIZES[:-1] if tool.name.startswith(QUICK_FAMILY) else SMALL_SIZES
         for size in sizes:
-            marks = [pytest.mark.full] if size == LARGEST else []
+            is_long = size in SIZES and size not in quick_sizes
+            marks = [pytest.mark.full] if is_long else []
             params.append(pytest.param(size, tool, marks=marks, id=f"{tool.name}-{size}"))
     return pytest.mark.parametrize(("notes", "tool"), params, indirect=["notes"])
 
