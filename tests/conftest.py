@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -108,6 +108,14 @@ def pytest_configure() -> None:
     if shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
         os.environ["TMPDIR"] = MEMORY
         tempfile.tempdir = MEMORY
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deal the tests out to the workers by module."""
+    from tests.scheduling import ByModule
+
+    return ByModule(config, log)
 
 
 def pytest_runtest_setup() -> None:
