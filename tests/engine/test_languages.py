@@ -7,8 +7,11 @@ from bench.languages import (
     score_of_fts5,
     score_of_memolith,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memolith.bootstrap import App
+from memolith.domain import chunking
 from memolith.domain.chunking import (
     CHUNKER,
     FIRST_CHUNKER,
@@ -189,6 +192,32 @@ def test_english_is_cut_alike_in_every_version(version: int) -> None:
 def test_hindi_is_cut_at_the_ends_of_sentences() -> None:
     pieces = chunk(SENTENCE["hi"] * 40)
     assert all(piece.endswith("। ") for piece in pieces)
+
+
+PARTS_OF_SENTENCES = (
+    " ",
+    "   ",
+    "\t",
+    "a",
+    "-",
+    "no",
+    "eleven",
+    "wonderful",
+    "9:30",
+    "été",
+    "日本",
+    "न\u0949",
+)
+
+
+@pytest.mark.parametrize("version", [FIRST_CHUNKER, CHUNKER])
+@given(parts=st.lists(st.sampled_from([*PARTS_OF_SENTENCES, "x" * 900, " " * 500]), max_size=900))
+def test_a_long_sentence_is_cut_as_if_its_words_were_weighed_one_by_one(
+    version: int, parts: list[str]
+) -> None:
+    sentence = "A" + "".join(parts * 3)
+    one_by_one = chunking._cut_word_by_word(sentence, chunking._WAYS[version])
+    assert list(chunking._cut(sentence, chunking._WAYS[version])) == list(one_by_one)
 
 
 def test_chinese_counts_a_character_as_a_token() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cached_property
 
 from memolith.domain.ahead import kept_ahead
 
@@ -16,18 +16,32 @@ FIRST_CHUNKER = 1
 TARGET_TOKENS = 200
 CHARACTERS_PER_TOKEN = 6
 """The most letters or digits that count as one token."""
+MAX_CHARACTERS = CHARACTERS_PER_TOKEN * TARGET_TOKENS
+"""The longest piece of a long sentence, with its blanks."""
 MAX_TAIL_CHARACTERS = 120
 """How much of the passage before it the model sees of a passage."""
 
 
-class _Way(NamedTuple):
+class _Way:
     """One way to cut texts."""
 
-    sentence: re.Pattern[str]
-    token: re.Pattern[str]
-    """What counts as one token."""
-    word_or_blank: re.Pattern[str]
-    """Between these a long sentence is cut."""
+    def __init__(self, sentence: str, letter: str) -> None:
+        self.letter = letter
+        self.sentence = re.compile(sentence)
+        self.token = re.compile(rf"{letter}{{1,{CHARACTERS_PER_TOKEN}}}|\S")
+        """What counts as one token."""
+
+    @cached_property
+    def word_or_blank(self) -> re.Pattern[str]:
+        """Between these a long sentence is cut."""
+        return re.compile(rf"{self.letter}+|\S|\s+")
+
+    @cached_property
+    def full_piece(self) -> re.Pattern[str]:
+        """As many whole words and signs as go into one passage, with the blanks after them."""
+        tokens = rf"(?:(?>{self.token.pattern})\s*+){{1,{TARGET_TOKENS}}}"
+        between_words = rf"(?:(?<!{self.letter})|(?!{self.letter}))"
+        return re.compile(rf"\s*+{tokens}{between_words}")
 
     def weigh(self, text: str) -> int:
         return len(self.token.findall(text))
@@ -38,9 +52,8 @@ class _Way(NamedTuple):
 
 
 _FIRST_WAY = _Way(
-    re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+[\"')\]”’]*(?:\s+|(?<=[。！？])|$)|[.!?]+|\n+|$)"),
-    re.compile(r"[A-Za-z0-9]{1,6}|[^\sA-Za-z0-9]"),
-    re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]|\s+"),
+    r"[^.!?。！？\n]*(?:[.!?。！？]+[\"')\]”’]*(?:\s+|(?<=[。！？])|$)|[.!?]+|\n+|$)",
+    "[A-Za-z0-9]",
 )
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _MARKS = (
@@ -49,14 +62,10 @@ _MARKS = (
     "\u200c\u200d"
 )
 """Marks that stand inside words, for a set in a regular expression."""
-_LETTER = rf"(?:[^\W_{_CJK}]|[{_MARKS}])"
 _PRESENT_WAY = _Way(
-    re.compile(
-        r"[^.!?。！？।؟۔\n]*"
-        r"(?:[.!?。！？।؟۔]+[\"')\]”’»]*(?:\s+|(?<=[。！？])|$)|[.!?।؟۔]+|\n+|$)"
-    ),
-    re.compile(rf"{_LETTER}{{1,{CHARACTERS_PER_TOKEN}}}|\S"),
-    re.compile(rf"{_LETTER}+|\S|\s+"),
+    r"[^.!?。！？।؟۔\n]*"
+    r"(?:[.!?。！？।؟۔]+[\"')\]”’»]*(?:\s+|(?<=[。！？])|$)|[.!?।؟۔]+|\n+|$)",
+    rf"(?:[^\W_{_CJK}]|[{_MARKS}])",
 )
 _WAYS = {FIRST_CHUNKER: _FIRST_WAY, CHUNKER: _PRESENT_WAY}
 
@@ -132,7 +141,15 @@ def _sentences(text: str, way: _Way) -> Iterator[str]:
 
 def _cut(sentence: str, way: _Way) -> Iterator[str]:
     """Pieces of a long sentence, cut between words, or inside a word that never ends."""
-    max_characters = CHARACTERS_PER_TOKEN * TARGET_TOKENS
+    start = 0
+    while (piece := way.full_piece.match(sentence, start)) and len(piece[0]) <= MAX_CHARACTERS:
+        yield piece[0]
+        start = piece.end()
+    yield from _cut_word_by_word(sentence[start:], way)
+
+
+def _cut_word_by_word(sentence: str, way: _Way) -> Iterator[str]:
+    """The same for sentences of very long words or blanks, where the length decides as well."""
     start = 0
     weight = 0
     for match in way.word_or_blank.finditer(sentence):
@@ -142,9 +159,9 @@ def _cut(sentence: str, way: _Way) -> Iterator[str]:
             yield sentence[start : match.start()]
             start = match.start()
             weight = size
-        while match.end() - start > max_characters:
-            yield sentence[start : start + max_characters]
-            start += max_characters
+        while match.end() - start > MAX_CHARACTERS:
+            yield sentence[start : start + MAX_CHARACTERS]
+            start += MAX_CHARACTERS
             weight = 1 + (match.end() - start) // CHARACTERS_PER_TOKEN
     if start < len(sentence):
         yield sentence[start:]
