@@ -29,7 +29,8 @@ class Projects:
     def check(self, caller: Caller) -> None:
         """Refuse a caller who states a project that does not let them in."""
         if caller.project is not None:
-            self.members(caller, caller.project)
+            with self.store.reading(caller.tenant) as rows:
+                check_project(rows, caller, caller.project)
 
     def members(self, caller: Caller, project: str) -> list[str]:
         """The users whom a project lets in; none if it is open to the whole tenant."""
