@@ -11,6 +11,7 @@ NOT_BENCHES = {
     "filled",
     "floods",
     "material",
+    "model_alone",
     "note_sets",
     "many_programs",
     "quick",

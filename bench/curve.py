@@ -24,8 +24,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from bench.imports import bring_in, parts_of
 from bench.material import ME
-from bench.sentences import questions, sentences, vectors
+from bench.sentences import questions, vectors
 from bench.stores import cluster
 from memolith.bootstrap import App, open_app
 from memolith.domain.items import Draft
@@ -43,10 +44,8 @@ REAL_VECTORS = 5_000
 hours to make."""
 
 NOISE = 0.35
-LINES_PER_IMPORT = 5_000
 JOBS_PER_WRITE = 500
 ROUNDS = 60
-TAG = "hundredth"
 Figures = dict[str, float]
 
 
@@ -64,17 +63,6 @@ def timed(run: Callable[[], object]) -> float:
     started = time.perf_counter()
     run()
     return time.perf_counter() - started
-
-
-def bring_in(app: App, size: int) -> None:
-    """Import the sentences as a user would, without vectors."""
-    texts = sentences(size)
-    for start in range(0, size, LINES_PER_IMPORT):
-        lines = [
-            json.dumps({"content": f"{texts[n]} {n}", "tags": [TAG] if n % 100 == 7 else []})
-            for n in range(start, min(size, start + LINES_PER_IMPORT))
-        ]
-        app.engine.maintenance.import_(ME, lines, source=f"part {start}")
 
 
 def put_vectors(app: App, base: np.ndarray) -> None:
@@ -157,13 +145,14 @@ def measured(settings: Settings, size: int, folder: Path) -> Figures:
     """All figures of one store at one size."""
     figures: Figures = {}
     with closing(open_app(settings)) as app:
-        figures["import_per_s"] = size / timed(lambda: bring_in(app, size))
+        parts = parts_of(size)
+        figures["import_per_s"] = size / timed(lambda: bring_in(app, parts))
         base = vectors(min(size, REAL_VECTORS))
         figures["vectors_per_s"] = size / timed(lambda: put_vectors(app, base))
         app.embeddings.renew_index(always=True)
         figures["bytes_per_passage"] = sum(app.store.sizes().values()) / size
         figures["hybrid_p50_ms"], figures["hybrid_p95_ms"] = searched(app, Filter())
-        narrow = Filter(tags_all=(TAG,))
+        narrow = Filter(tags_all=("hundredth",))
         figures["filtered_p50_ms"], figures["filtered_p95_ms"] = searched(app, narrow)
         figures["write_p50_ms"] = written(app)
     figures |= opened_anew(settings)

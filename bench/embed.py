@@ -1,12 +1,20 @@
 """How long does the model take for a query, and how many texts a second does it embed in bulk and
-one by one?
+one by one? How much faster could bulk be at most on this machine?
+
+The floor runs nothing but the model, on texts that are cut into tokens already: two processes with
+batches, and one process text by text, in turns with what is measured.
 """
 
 from __future__ import annotations
 
+import statistics
 import time
+from collections import defaultdict
+from collections.abc import Sequence
 
+from bench import model_alone
 from bench.material import measure
+from bench.model_alone import Rate
 from bench.sentences import questions, sentences
 from memolith.retrieval.embedding.minilm import MiniLM
 
@@ -15,12 +23,50 @@ ROUNDS = 3
 BAR = 2.5
 
 
-def rate(model: MiniLM, texts: list[str], at_once: int) -> float:
-    """Texts per second of wall time, given so many at a time."""
-    started = time.perf_counter()
+def rate(model: MiniLM, texts: list[str], at_once: int) -> Rate:
+    """Texts per second, given so many at a time."""
+    wall = time.perf_counter()
+    cpu = time.process_time()
     for start in range(0, len(texts), at_once):
         model.embed(texts[start : start + at_once])
-    return len(texts) / (time.perf_counter() - started)
+    return Rate(len(texts) / (time.perf_counter() - wall), len(texts) / (time.process_time() - cpu))
+
+
+def middle(rates: Sequence[Rate]) -> Rate:
+    """The median of each figure."""
+    return Rate(*(statistics.median(figures) for figures in zip(*rates, strict=True)))
+
+
+def compare(model: MiniLM, name: str, texts: list[str]) -> None:
+    """Bulk and one by one, and the same of the model alone."""
+    step = len(texts) // (2 * ROUNDS)
+    parts = [texts[n * step : (n + 1) * step] for n in range(2 * ROUNDS)]
+    found: dict[str, list[Rate]] = defaultdict(list)
+    every_core = len(model_alone.cores())
+    # In turns, so that a busy machine is busy for all; never the same text twice, for the model
+    # keeps the last.
+    for n in range(ROUNDS):
+        some = parts[2 * n]
+        found["bulk"].append(rate(model, some, step))
+        found["one by one"].append(rate(model, parts[2 * n + 1], 1))
+        found["alone, batches, 2 processes"].append(model_alone.rate(some, processes=2))
+        found["alone, batches, 1 process"].append(model_alone.rate(some))
+        found["alone, one by one, 1 thread"].append(model_alone.rate(some, in_batches=False))
+        found[f"alone, one by one, {every_core} threads"].append(
+            model_alone.rate(some, threads=every_core, in_batches=False)
+        )
+    rates = {what: middle(some) for what, some in found.items()}
+    for what, one in rates.items():
+        print(f"{name:10} {what:30} {one.per_s:7.0f} a second {one.per_cpu_s:7.0f} a CPU second")
+    ratio = rates["bulk"].per_s / rates["one by one"].per_s
+    two, single = rates["alone, batches, 2 processes"], rates["alone, one by one, 1 thread"]
+    floor = two.per_s / single.per_s
+    cpu_floor = 2 * two.per_cpu_s / single.per_cpu_s
+    print(
+        f"{name:10} bulk is {ratio:.2f} times one by one (bar {BAR}); the model alone {floor:.2f} "
+        f"times, {cpu_floor:.2f} by CPU time; {ratio / floor:.2f} of the floor",
+        flush=True,
+    )
 
 
 def mixed(count: int) -> list[str]:
@@ -39,24 +85,8 @@ def main() -> None:
         model.embed([next(asked)])
     p50, p95 = measure(lambda: model.embed([next(asked)]), 100)
     print(f"query           p50 {p50:6.2f} ms   p95 {p95:6.2f} ms   (a question of about 12 words)")
-    print(f"{'texts':16} {'bulk/s':>8} {'one by one/s':>13} {'ratio':>6}   (bar {BAR})")
-    for name, texts in (
-        ("sentences", sentences(2 * BULK * ROUNDS)),
-        ("notes", mixed(BULK * ROUNDS // 2)),
-    ):
-        step = len(texts) // (2 * ROUNDS)
-        parts = [texts[n * step : (n + 1) * step] for n in range(2 * ROUNDS)]
-        # In turns, so that a busy machine is busy for both; never the same text twice, for the
-        # model keeps the last.
-        bulk, single = zip(
-            *(
-                (rate(model, parts[2 * n], step), rate(model, parts[2 * n + 1], 1))
-                for n in range(ROUNDS)
-            ),
-            strict=True,
-        )
-        best, floor = sorted(bulk)[ROUNDS // 2], sorted(single)[ROUNDS // 2]
-        print(f"{name:16} {best:8.0f} {floor:13.0f} {best / floor:6.2f}", flush=True)
+    compare(model, "sentences", sentences(2 * BULK * ROUNDS))
+    compare(model, "notes", mixed(BULK * ROUNDS // 2))
 
 
 if __name__ == "__main__":

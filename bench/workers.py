@@ -1,5 +1,7 @@
 """How much faster is a backlog of texts embedded by two workers than by one? Each worker has one
 core to itself, as if it ran on a machine of its own.
+
+The floor is the same with processes that run nothing but the model, in turns with the workers.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from bench import model_alone
+from bench.embed import middle
 from bench.material import ME
+from bench.model_alone import Rate
 from bench.sentences import sentences
 from memolith.bootstrap import App, open_app
 from memolith.domain.items import Draft
@@ -41,11 +46,13 @@ def work(folder: Path, core: int) -> None:
         app.embedder.embed(["ready"])
         print("ready", flush=True)
         sys.stdin.readline()
-        print(app.embeddings.embed_waiting(), flush=True)
+        started = time.process_time()
+        done = app.embeddings.embed_waiting()
+        print(json.dumps([done, time.process_time() - started]), flush=True)
 
 
-def rate(workers: int, texts: list[str]) -> float:
-    """Texts per second of so many workers together."""
+def rate(workers: int, texts: list[str]) -> Rate:
+    """Texts per second of so many workers together, and per second of their CPU time."""
     folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
     try:
         with closing(app_on(folder)) as app, app.store.writing(ME.tenant) as rows:
@@ -68,10 +75,10 @@ def rate(workers: int, texts: list[str]) -> float:
             assert one.stdin is not None
             one.stdin.write("go\n")
             one.stdin.flush()
-        done = [int(one.communicate(timeout=LIMIT_S)[0]) for one in made]
+        ended = [json.loads(one.communicate(timeout=LIMIT_S)[0]) for one in made]
         took = time.perf_counter() - started
-        assert sum(done) == len(texts), "every text is embedded once"
-        return len(texts) / took
+        assert sum(done for done, _ in ended) == len(texts), "every text is embedded once"
+        return Rate(len(texts) / took, len(texts) / sum(cpu for _, cpu in ended))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -88,12 +95,32 @@ def main() -> None:
         work(options.child, options.core)
         return
     texts = sentences(options.backlog)
-    # In turns, so that a busy machine is busy for both.
-    rounds = [(rate(1, texts), rate(2, texts)) for _ in range(options.rounds)]
-    one, two = (sorted(column)[len(column) // 2] for column in zip(*rounds, strict=True))
-    print(f"one worker {one:.0f} texts/s, two workers {two:.0f}: {two / one:.2f} times (bar {BAR})")
+    # In turns, so that a busy machine is busy for all.
+    rounds = [
+        (rate(1, texts), rate(2, texts), model_alone.rate(texts), model_alone.rate(texts, 2))
+        for _ in range(options.rounds)
+    ]
+    one, two, alone, both = (middle(column) for column in zip(*rounds, strict=True))
+    for what, some in (
+        ("one worker", one),
+        ("two workers", two),
+        ("the model alone", alone),
+        ("the same twice", both),
+    ):
+        print(f"{what:16} {some.per_s:6.0f} texts/s {some.per_cpu_s:6.0f} texts per CPU second")
+    ratio, floor = two.per_s / one.per_s, both.per_s / alone.per_s
+    print(
+        f"two workers are {ratio:.2f} times as fast as one (bar {BAR}); the model alone {floor:.2f} "
+        f"times; {ratio / floor:.2f} of the floor"
+    )
     if options.result:
-        figures = {"backlog": options.backlog, "one_per_s": one, "two_per_s": two}
+        figures = {
+            "backlog": options.backlog,
+            "one_per_s": one.per_s,
+            "two_per_s": two.per_s,
+            "model_alone_per_s": alone.per_s,
+            "model_twice_per_s": both.per_s,
+        }
         options.result.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
 
 

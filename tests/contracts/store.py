@@ -510,6 +510,57 @@ class StoreContract:
             assert rows.last_seq("local") == 2
         assert differences(store, "local") == []
 
+    def test_what_a_batch_has_written_is_read_at_once(self, store: Store, engine: Engine) -> None:
+        with store.writing(ME.tenant) as rows, rows.batch():
+            for number in range(3):
+                event = rows.next_event(
+                    f"s{number}", 1, "remembered", data_of("zebra"), "ann", moment(number)
+                )
+                rows.append(event, fold(None, event))
+                item = rows.item(ME.tenant, f"s{number}")
+                assert item is not None
+                assert item.seq == number + 1
+                assert len(list(rows.events_after(ME.tenant, 0))) == number + 1
+                assert rows.statistics(ME.tenant, ("zebra",)).passages == number + 1
+            assert rows.present_streams(ME.tenant, ["s0", "s2", "s9"]) == {"s0", "s2"}
+        assert differences(store, ME.tenant) == []
+
+    def test_a_project_that_changes_in_a_batch_is_read_anew(self, store: Store) -> None:
+        with store.writing(ME.tenant) as rows, rows.batch():
+            assert rows.items_titled(ME.tenant, "project", "Zoo") == []
+            data = data_of("zebra", kind="project", title="Zoo")
+            event = rows.next_event("p", 1, "remembered", data, "ann", moment(1))
+            rows.append(event, fold(None, event))
+            (item,) = rows.items_titled(ME.tenant, "project", "Zoo")
+            gone = rows.next_event("p", 2, "erased", {}, "ann", moment(2))
+            rows.append(gone, fold(item, gone))
+            assert rows.items_titled(ME.tenant, "project", "Zoo") == []
+
+    def test_a_batch_that_fails_leaves_nothing(self, store: Store) -> None:
+        with store.writing(ME.tenant) as rows:
+            with suppress(ZeroDivisionError), rows.savepoint(), rows.batch():
+                event = rows.next_event("a", 1, "remembered", data_of("zebra"), "ann", moment(1))
+                rows.append(event, fold(None, event))
+                raise ZeroDivisionError
+            assert rows.present_streams(ME.tenant, ["a"]) == set()
+            again = rows.next_event("b", 1, "remembered", data_of("okapi"), "ann", moment(1))
+            rows.append(again, fold(None, again))
+        with store.reading(ME.tenant) as rows:
+            assert [event.stream for event in rows.events_after(ME.tenant, 0)] == ["b"]
+        assert differences(store, ME.tenant) == []
+
+    def test_a_second_event_of_a_version_in_a_batch_is_refused(self, store: Store) -> None:
+        def write_twice() -> None:
+            with store.writing(ME.tenant) as rows, rows.batch():
+                for _ in range(2):
+                    event = rows.next_event("a", 1, "configured", {"name": "x"}, "ann", moment(1))
+                    rows.append(event, fold(None, event))
+
+        with pytest.raises(VersionConflict):
+            write_twice()
+        with store.reading(ME.tenant) as rows:
+            assert rows.last_seq(ME.tenant) == 0
+
     def test_an_answer_is_kept_per_actor_and_key_and_replaced(self, store: Store) -> None:
         first = KeptAnswer("ann", "k", "r", "first", False, T0)
         with store.writing("local") as rows:

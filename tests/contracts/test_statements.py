@@ -20,7 +20,7 @@ from memolith.storage.sqlite.store import SqliteStore
 from tests.postgres import Server
 
 STORAGE = Path(memolith.storage.__file__).parent
-CALL = r'\.(?:rows|row|adapted_rows|filtered|read\w*|stream|do)\(\s*"(\w+)"'
+CALL = r'\.(?:rows|row|adapted_rows|filtered|read\w*|stream|do|add_row)\(\s*"(\w+)"'
 """A call that runs a statement by its name."""
 
 NOT_EXPLAINABLE = re.compile(

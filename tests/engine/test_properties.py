@@ -4,7 +4,7 @@ import os
 import random
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +17,14 @@ from hypothesis import strategies as st
 from memolith.bootstrap import App, open_app
 from memolith.domain.attributes import Json
 from memolith.domain.callers import Audience, Caller
-from memolith.domain.events import LINK_EVENTS
-from memolith.domain.items import Draft, Patch
+from memolith.domain.events import LINK_EVENTS, Event
+from memolith.domain.items import Draft, Item, Patch
+from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.domain.queries import Query
+from memolith.engine.tenant_copy import changes_from
 from memolith.errors import InvalidInput, MemolithError
+from memolith.ports.store import Writer
 from tests.conftest import ME, At
 from tests.stores import dump_tenant, each_store
 
@@ -271,6 +274,32 @@ def check_copies(at: At, seed: int) -> None:
         assert other.engine.maintenance.verify() == []
 
 
+def check_batches(at: At, seed: int) -> None:
+    """Events that are written together give the rows that they give one after the other."""
+    with fresh(at) as app:
+        World(app, seed).play()
+        for tenant in TENANTS:
+            with app.store.reading(tenant) as rows:
+                events = list(rows.events_after(tenant, 0))
+            with app.store.writing(f"{tenant} singly") as rows:
+                append_all(rows, events)
+            with app.store.writing(f"{tenant} together") as rows, rows.batch():
+                append_all(rows, events)
+            singly = dump_tenant(app.store, f"{tenant} singly")
+            assert dump_tenant(app.store, f"{tenant} together") == singly
+        assert app.engine.maintenance.verify() == []
+
+
+def append_all(rows: Writer, events: Sequence[Event]) -> None:
+    """Append events to a tenant without reading any row."""
+    state: dict[str, Item | Link | None] = {}
+    for event in events:
+        own = event._replace(tenant=rows.tenant)
+        changes = changes_from(state.get(event.stream), own)
+        rows.append(own, changes)
+        state[event.stream] = changes.item or changes.link
+
+
 def check_undo(at: At, seed: int) -> None:
     with fresh(at) as app:
         world = World(app, seed)
@@ -391,6 +420,7 @@ MANY = 200
 test_no_history_meets_an_error_without_a_type = histories(check_typed_errors, 30)
 test_read_models_equal_replay_and_rebuild = histories(check_models, 15)
 test_an_export_gives_equal_read_models_under_any_name = histories(check_copies, 10)
+test_a_batch_gives_the_rows_of_single_events = histories(check_batches, 15)
 test_undo_restores_the_state_byte_for_byte = histories(check_undo, 12)
 test_nothing_outside_ones_audience_is_seen = histories(check_present, 12)
 test_nothing_outside_ones_audience_is_seen_in_the_past = histories(check_past, 15)
@@ -402,6 +432,9 @@ test_read_models_equal_replay_and_rebuild_at_length = pytest.mark.full(
 )
 test_an_export_gives_equal_read_models_under_any_name_at_length = pytest.mark.full(
     histories(check_copies, MANY)
+)
+test_a_batch_gives_the_rows_of_single_events_at_length = pytest.mark.full(
+    histories(check_batches, MANY)
 )
 test_undo_restores_the_state_byte_for_byte_at_length = pytest.mark.full(histories(check_undo, MANY))
 test_nothing_outside_ones_audience_is_seen_at_length = pytest.mark.full(

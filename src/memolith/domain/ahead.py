@@ -4,6 +4,7 @@ While a program holds the write lock, all others wait. Redacting, cutting and in
 takes longer than writing it, and depends on nothing but the text.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +14,10 @@ from typing import ParamSpec, TypeVar, cast
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_kept: ContextVar[dict[object, object] | None] = ContextVar("work done ahead", default=None)
+_kept: ContextVar[dict[object, dict[object, object]] | None] = ContextVar(
+    "work done ahead", default=None
+)
+"""By function, its results by the arguments."""
 
 
 @contextmanager
@@ -22,7 +26,7 @@ def working_ahead() -> Iterator[None]:
     if _kept.get() is not None:
         yield
         return
-    token = _kept.set({})
+    token = _kept.set(defaultdict(dict))
     try:
         yield
     finally:
@@ -37,9 +41,10 @@ def kept_ahead(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
         kept = _kept.get()
         if kept is None:
             return function(*args, **kwargs)
-        key = (function, args, tuple(kwargs.items()))
-        if key not in kept:
-            kept[key] = function(*args, **kwargs)
-        return cast(Result, kept[key])
+        results = kept[function]
+        key = (args, tuple(kwargs.items())) if kwargs else args
+        if key not in results:
+            results[key] = function(*args, **kwargs)
+        return cast(Result, results[key])
 
     return look_up

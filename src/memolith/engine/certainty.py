@@ -173,8 +173,11 @@ def affected_by(rows: Reader, row: Item | Link | None) -> set[str]:
 
 def compute_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> None:
     """Record the certainty of the concepts among these items, where it has changed."""
+    ids = set(ids)
+    if not ids:
+        return
     statements = _Statements(rows, rows.tenant)
-    for item in rows.items(rows.tenant, set(ids)).values():
+    for item in rows.items(rows.tenant, ids).values():
         if item.kind != "concept" or item.attributes.get("certainty_source") == GIVEN:
             continue
         passages = rows.passages(rows.tenant, item.id)

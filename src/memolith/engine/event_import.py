@@ -6,16 +6,17 @@ import hashlib
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from memolith.domain.attributes import Json, exact
 from memolith.domain.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event
 from memolith.domain.items import Draft, Item
+from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.engine.recording import refuse_unsound
-from memolith.engine.tenant_copy import changes_of
+from memolith.engine.tenant_copy import changes_from, row_of
 from memolith.engine.validation import Intake, checked_text, identifier, json_object, when
 from memolith.errors import Conflict, InvalidInput, StoreCorrupt, translated
 from memolith.ports.store import Writer
@@ -30,6 +31,7 @@ EVENT_NESTING = -5
 """Events hold blocks, which hold attributes: so many levels above what a caller may nest."""
 DRAFT_FIELDS = {"content", "title", "tags", "kind", "project", "namespace", "metadata"}
 """What a line without an event may say."""
+_encode_sorted = json.JSONEncoder(sort_keys=True).encode
 JsonObject = dict[str, Json]
 Brought = Literal["item", "event", "known"]
 """What came of a line: a new item, an event of an item, or nothing because it was here already."""
@@ -69,7 +71,12 @@ def _check_header(line: Line, event_count: int) -> None:
         )
 
 
-def draft_of(record: JsonObject) -> Draft:
+def kept_texts(record: JsonObject) -> Json:
+    """What an import keeps of a line, for work ahead: only in metadata a label tells something."""
+    return record if "event" in record else list(record.values())
+
+
+def draft_of(record: JsonObject, id: str | None = None) -> Draft:
     """The draft that a line without an event stands for."""
     unknown = sorted(record.keys() - DRAFT_FIELDS)
     if unknown:
@@ -81,6 +88,7 @@ def draft_of(record: JsonObject) -> Draft:
     return Draft(
         blocks=(Block(cast(str, record.get("content"))),),
         attributes=cast(JsonObject, record.get("metadata", {})),
+        id=id,
         **fields,  # type: ignore[arg-type]
     )
 
@@ -94,18 +102,28 @@ class TextImport:
     intake: Intake
     writing: Writing
     source: str | None
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str]
     """How often each line has come."""
 
-    def append(self, record: JsonObject) -> Brought:
-        """Remember the text of a line, unless it is known."""
-        draft = draft_of(record)
+    def __post_init__(self) -> None:
+        self._known: set[str] = set()
+        """The ids of the expected lines that are here already."""
+        self._ids: Iterator[str] = iter(())
+
+    def expect(self, records: Iterable[JsonObject]) -> None:
+        """Look up together which of these lines are known; they are appended in this order."""
         if self.source is not None:
-            id = self._id(record, self.source)
-            if self.rows.events(self.rows.tenant, id):
-                return "known"
-            draft = replace(draft, id=id)
-        self.writing.remember_in(self.rows, self.caller, draft, self.intake)
+            ids = [self._id(record, self.source) for record in records]
+            self._known = self.rows.present_streams(self.rows.tenant, ids)
+            self._ids = iter(ids)
+
+    def append(self, record: JsonObject) -> Brought:
+        """Remember the text of the next line, unless it is known."""
+        id = next(self._ids, None)
+        draft = draft_of(record, id)
+        if id in self._known:
+            return "known"
+        self.writing.remember_new(self.rows, self.caller, draft, self.intake)
         return "item"
 
     def _id(self, record: JsonObject, source: str) -> str:
@@ -113,7 +131,7 @@ class TextImport:
 
         A line that comes twice in one import is two items.
         """
-        line = json.dumps(record, sort_keys=True)
+        line = _encode_sorted(record)
         self.counts[line] += 1
         identity = json.dumps([source, line, self.counts[line]])
         digest = hashlib.blake2b(identity.encode(), digest_size=16).digest()
@@ -133,6 +151,18 @@ class EventImport:
     present: dict[str, list[Event]] = field(default_factory=dict)
     """The events that a stream had before the import."""
 
+    def __post_init__(self) -> None:
+        self._here: set[str] = set()
+        """Which of the expected streams had events before the import."""
+        self._rows_now: dict[str, Item | Link | None] = {}
+        """What the events so far have made of each stream, so that it need not be read again."""
+
+    def expect(self, raw_events: Iterable[Json]) -> None:
+        """Look up together which streams of these events are here already."""
+        streams = [raw.get("stream") for raw in raw_events if isinstance(raw, dict)]
+        named = {stream for stream in streams if isinstance(stream, str)}
+        self._here = self.rows.present_streams(self.rows.tenant, named)
+
     def append(self, raw: Json) -> Brought:
         """Append one event, and tell what came of it."""
         event = self._parsed(raw)
@@ -143,18 +173,25 @@ class EventImport:
             event.stream, event.version, event.type, event.data, event.actor, event.at, event.key
         )
         with translated(StoreCorrupt, InvalidInput, "{error}", "event"):
-            changes = changes_of(self.rows, stamped)
+            changes = changes_from(self._row_before(event.stream), stamped)
         if changes.item:
             self._check_item(changes.item, changes)
         self.rows.append(stamped, changes)
         self.versions[event.stream] = event.version
+        self._rows_now[event.stream] = changes.item or changes.link
         return "item" if event.type == "remembered" else "event"
+
+    def _row_before(self, stream: str) -> Item | Link | None:
+        if stream in self._rows_now or stream not in self._here:
+            return self._rows_now.get(stream)
+        return row_of(self.rows, stream)
 
     def _is_known(self, event: Event) -> bool:
         """Whether the event is here already; another one in its place is refused."""
         stream = event.stream
         if stream not in self.present:
-            self.present[stream] = self.rows.events(self.rows.tenant, stream)
+            is_here = stream in self._here
+            self.present[stream] = self.rows.events(self.rows.tenant, stream) if is_here else []
             self.versions.setdefault(stream, len(self.present[stream]))
         if any(present.type == "erased" for present in self.present[stream]):
             # An old export does not bring back what was erased for good.
@@ -199,7 +236,7 @@ class EventImport:
         tenant = self.rows.tenant
         stream = event.stream
         version = self.versions.get(stream, 0)
-        if stream not in self.versions and self.rows.events(tenant, stream):
+        if stream not in self.versions and stream in self._here:
             raise Conflict(
                 f"{stream[:100]} is here already; import into an empty tenant.", id=stream
             )

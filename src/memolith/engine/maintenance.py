@@ -17,6 +17,7 @@ from memolith.engine.event_import import (
     EventImport,
     Line,
     TextImport,
+    kept_texts,
     read_lines,
 )
 from memolith.engine.progress import Progress, no_progress
@@ -30,6 +31,8 @@ from memolith.ports.store import Store, Writer
 from memolith.ports.telemetry import Waiting
 
 STREAMS_PER_TRANSACTION = 100
+STREAMS_PER_BATCH = 200
+"""How many histories a rebuild reads before it writes their rows together."""
 LINES_PER_PART = 50
 """How many lines an import in parts writes before others have their turn."""
 LEFT_OUT_OF_EXPORTS = (
@@ -148,8 +151,14 @@ class Maintenance:
         with self.store.rebuilding() as writer_of:
             for tenant in tenants:
                 rows = writer_of(tenant)
-                for stream in rows.streams(tenant):
-                    done += _rebuild_stream(rows, tenant, stream)
+                streams = rows.streams(tenant)
+                for start in range(0, len(streams), STREAMS_PER_BATCH):
+                    part = streams[start : start + STREAMS_PER_BATCH]
+                    histories = [rows.events(tenant, stream) for stream in part]
+                    with rows.batch():
+                        for events in histories:
+                            _rebuild_stream(rows, events)
+                    done += sum(map(len, histories))
                     progress(done, rows.last_seq(tenant))
                 rows.write_totals()
         return done
@@ -216,7 +225,7 @@ class Maintenance:
                 progress(start + done, len(records))
 
             with (
-                self.ahead.on(caller.tenant, [line.record for line in part], tell),
+                self.ahead.on(caller.tenant, [kept_texts(line.record) for line in part], tell),
                 self.store.writing(caller.tenant) as rows,
             ):
                 run.keep(rows, part)
@@ -245,6 +254,12 @@ class _ImportRun:
         texts = TextImport(
             rows, self.caller, self.intake, self.maintenance.writing, self.source, self.counts
         )
+        texts.expect(line.record for line in lines if "event" not in line.record)
+        events.expect(line.record["event"] for line in lines if "event" in line.record)
+        with rows.batch():
+            self._append(events, texts, lines)
+
+    def _append(self, events: EventImport, texts: TextImport, lines: Sequence[Line]) -> None:
         for number, record in lines:
             try:
                 if "event" not in record:
@@ -260,16 +275,14 @@ class _ImportRun:
             self.known += brought == "known"
 
 
-def _rebuild_stream(rows: Writer, tenant: str, stream: str) -> int:
-    """Write the row of one item or link again; returns how many events it has."""
-    events = rows.events(tenant, stream)
+def _rebuild_stream(rows: Writer, events: list[Event]) -> None:
+    """Write the row of one item or link again, given its history."""
     state = Replay.of(events)
     if isinstance(state.row, Item):
         rows.apply(Changes(item=state.row, keep=0, passages=tuple(state.passages)))
-        rows.queue("embed", stream, events[-1].seq)
+        rows.queue("embed", events[-1].stream, events[-1].seq)
     elif state.row:
         rows.apply(Changes(link=state.row))
-    return len(events)
 
 
 def _reindex_stream(rows: Writer, tenant: str, stream: str) -> int:

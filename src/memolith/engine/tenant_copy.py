@@ -97,12 +97,21 @@ def _carry_vectors(
             target.finish_job(job)
 
 
-def changes_of(rows: Reader, event: Event) -> Changes:
+def changes_of(rows: Writer, event: Event) -> Changes:
     """The row changes of an event from another store.
 
     An event whose data were removed when its item was erased has none.
     """
-    before = rows.link_by_id(event.tenant, event.stream) or rows.item(event.tenant, event.stream)
+    return changes_from(row_of(rows, event.stream), event)
+
+
+def row_of(rows: Writer, stream: str) -> Item | Link | None:
+    """The link or item that the events of a stream have made."""
+    return rows.link_by_id(rows.tenant, stream) or rows.item(rows.tenant, stream)
+
+
+def changes_from(before: Item | Link | None, event: Event) -> Changes:
+    """The same, given the row that the events before it have left."""
     if event.data or before:
         return fold(before, event)
     return Changes()

@@ -118,8 +118,8 @@ class Intake:
         updated_at = None if draft.updated_at is None else when("updated_at", draft.updated_at)
         _refuse_missing_text(draft.kind, blocks)
         attributes = _checked_for_kind(draft.kind, attributes)
-        return replace(
-            draft,
+        return Draft(
+            kind=draft.kind,
             title=title,
             blocks=blocks,
             tags=tags,
@@ -129,6 +129,7 @@ class Intake:
             project=project,
             namespace=namespace,
             id=id,
+            ttl_s=draft.ttl_s,
             created_at=created_at,
             updated_at=updated_at,
         )
@@ -174,8 +175,7 @@ class Intake:
         return clean
 
     def _block(self, block: Block) -> Block:
-        return replace(
-            block,
+        return Block(
             text=self._redacted("content", block.text),
             speaker=self.name("speaker", block.speaker),
             locator=self.name("locator", block.locator),
@@ -225,6 +225,8 @@ class Intake:
         """The metadata without secrets, if it is JSON and not too large."""
         if not isinstance(attributes, Mapping):
             raise InvalidInput("The metadata must be an object with names.", field="metadata")
+        if not attributes:
+            return {}
         clean = cast(Attributes, self.without_secrets(attributes))
         with translated(
             (TypeError, ValueError),
@@ -249,7 +251,7 @@ class Intake:
             )
         if isinstance(value, str):
             return self._redacted("metadata", checked_text("metadata", value), label)
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return [self.without_secrets(entry, label, depth + 1) for entry in value]
         if isinstance(value, Mapping):
             clean = {}
@@ -261,7 +263,7 @@ class Intake:
 
     def _redacted(self, name: str, text: str, label: str = "") -> str:
         """The text without secrets, or an error where the policy blocks them."""
-        if self.policy == "allow":
+        if self.policy == "allow" or not text:
             return text
         clean, counts = redact(text)
         if not counts and _label_may_tell(label, text):
@@ -271,7 +273,8 @@ class Intake:
                 f"{name} holds a secret ({', '.join(sorted(counts))}); remove it and try again.",
                 field=name,
             )
-        self.redactions.update(counts)
+        if counts:
+            self.redactions.update(counts)
         return clean
 
 

@@ -64,13 +64,16 @@ class WorkAhead:
 
 def _plain(value: object) -> Json:
     """The texts of a value with the names that they stand under."""
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    # Most values are texts.
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
     if isinstance(value, Mapping):
         return {str(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return value if isinstance(value, str) else None
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return None
 
 
 def _texts(value: Json) -> Iterator[str]:

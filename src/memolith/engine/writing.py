@@ -98,6 +98,10 @@ class Writing:
         """Keep a draft that the intake has checked already, as part of a larger write."""
         return self._remember(rows, caller, draft, intake)
 
+    def remember_new(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
+        """The same for a draft that is not checked yet, and whose id nothing has."""
+        return self._remember(rows, caller, intake.draft(draft), intake, is_new=True)
+
     def learn(self, caller: Caller, drafts: Iterable[Draft]) -> None:
         """Remember all of these at once, unless the tenant has something already."""
         with self.store.reading(caller.tenant) as rows:
@@ -294,8 +298,9 @@ class Writing:
         caller: Caller,
         draft: Draft,
         intake: Intake,
+        is_new: bool = False,
     ) -> Written:
-        if draft.id and rows.events(caller.tenant, draft.id):
+        if draft.id and not is_new and rows.events(caller.tenant, draft.id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
         attributes = dict(draft.attributes)
         if draft.ttl_s:

@@ -88,6 +88,10 @@ class EventLog(Protocol):
         """The version of the last event of each item or link that somebody caused."""
         ...
 
+    def present_streams(self, tenant: str, streams: Collection[str]) -> set[str]:
+        """Which of these streams have events, also those of what was erased."""
+        ...
+
     def list_streams(
         self, tenant: str, wanted: StreamsWanted, limit: int, offset: int
     ) -> StreamPage:

@@ -43,6 +43,14 @@ class Writer(
 ):
     """Reads and writes of one tenant that happen together or not at all."""
 
+    def batch(self) -> AbstractContextManager[None]:
+        """Add the rows of the block together, which takes less time than one after the other.
+
+        Everything that is read in the block sees them. If the block raises, some are not added:
+        take back the transaction, or the savepoint around the block.
+        """
+        ...
+
     def savepoint(self) -> AbstractContextManager[None]:
         """If the block raises, what was written in it is taken back, and nothing else."""
         ...

@@ -265,6 +265,12 @@ class StoreReader(ABC):
         )
         return {row.stream: row.version for row in found}
 
+    def present_streams(self, tenant: str, streams: Collection[str]) -> set[str]:
+        found = self.statements.rows(
+            "present_streams", tenant=tenant, streams=_storable_ids(streams)
+        )
+        return {row.stream for row in found}
+
     def list_streams(
         self, tenant: str, wanted: StreamsWanted, limit: int, offset: int
     ) -> StreamPage:

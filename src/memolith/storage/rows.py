@@ -42,6 +42,7 @@ Parameters = dict[str, Parameter]
 
 _AUDIENCES = {audience.value: audience for audience in Audience}
 _decode_beginning = json.JSONDecoder().raw_decode
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 # The attributes of a passage have another name than those of its item.
 _PASSAGE_COLUMNS = (*Passage._fields[:-1], "passage_attributes")
@@ -372,4 +373,7 @@ def decoded(text: str) -> Any:
 
 def json_text(value: Json | tuple[str, ...]) -> str:
     """JSON with sorted keys, so that equal values are equal bytes."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    # Most items have no tags and no attributes.
+    if value == () or value == {}:
+        return "{}" if isinstance(value, dict) else "[]"
+    return _encode(value)

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from datetime import date
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple, cast
 
 import apsw
@@ -126,7 +127,7 @@ def _terms_of(text: str, is_turkish: bool) -> list[str]:
 
 def _tokens(text: str) -> list[str]:
     """The terms that the tokenizer of FTS5 finds."""
-    if not text:
+    if not text or text.isspace():
         return []
     tokenizer = getattr(_of_thread, "tokenizer", None)
     if tokenizer is None:
@@ -161,7 +162,15 @@ def indexed(
     return IndexedText(
         body=_own_terms(number, passage.text, terms_of),
         extra=own(number, terms_of(extra(item, passage))),
-        scope=own(number, _scope(item)),
+        scope=_own_scope(
+            number,
+            item.owner,
+            item.audience,
+            item.kind,
+            item.tags,
+            item.project,
+            item.namespace,
+        ),
     )
 
 
@@ -217,13 +226,11 @@ def sketch(text: str) -> tuple[int, ...]:
     marks = [int.from_bytes(digest, "big", signed=True)]
     # Marks are compared with those of texts that were written long ago, so they never change.
     words = first_terms(text)
-    phrases = [
-        " ".join(words[start : start + SKETCH_PHRASE_WORDS]).encode()
-        for start in range(len(words) - SKETCH_PHRASE_WORDS + 1)
-    ]
+    in_a_row = zip(*(words[start:] for start in range(SKETCH_PHRASE_WORDS)), strict=False)
+    phrases = list(map(str.encode, map(" ".join, in_a_row)))
     if phrases:
         for seed in range(SKETCH_MARKS):
-            smallest = min([zlib.crc32(phrase, seed * 7919) for phrase in phrases])
+            smallest = min(map(zlib.crc32, phrases, repeat(seed * 7919)))
             marks.append(seed << 32 | smallest)
     return tuple(marks)
 
@@ -245,24 +252,33 @@ def _pairs_of_run(match: re.Match[str]) -> str:
     return " " + " ".join(pairs) + " "
 
 
-def _scope(item: Item) -> list[str]:
+@lru_cache(1000)
+def _own_scope(
+    number: int,
+    owner: str,
+    audience: Audience,
+    kind: str,
+    tags: tuple[str, ...],
+    project: str | None,
+    namespace: str | None,
+) -> str:
     """The scope tokens of an item, by which a filter can narrow the search."""
     seen_by = {
-        Audience.USER: f"u{item.owner}",
-        Audience.PROJECT: f"p{item.project}",
+        Audience.USER: f"u{owner}",
+        Audience.PROJECT: f"p{project}",
         Audience.ORG: "o",
-    }[item.audience]
+    }[audience]
     values_by_name: dict[str, Iterable[str | None]] = {
-        "see": (seen_by, f"u{item.owner}"),
-        "kind": (item.kind,),
-        "tag": item.tags,
-        "project": (item.project,),
-        "namespace": (item.namespace,),
+        "see": (seen_by, f"u{owner}"),
+        "kind": (kind,),
+        "tag": tags,
+        "project": (project,),
+        "namespace": (namespace,),
     }
     tokens = []
     for name, values in values_by_name.items():
         tokens += scope_tokens(name, dict.fromkeys(values))
-    return tokens
+    return own(number, tokens)
 
 
 @lru_cache(50_000)

@@ -2,6 +2,7 @@
 
 import json
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import ClassVar, Self
@@ -24,6 +25,7 @@ from memolith.storage.rows import (
     answer_columns,
     client_key_columns,
     event_columns,
+    item_columns,
     link_columns,
     passage_columns,
 )
@@ -70,6 +72,9 @@ class StoreWriter(StoreReader):
 
     def __init__(self, statements: Statements, tenant: str | None) -> None:
         super().__init__(statements, tenant)
+        self._has_new_totals = False
+        self._titled: dict[str, dict[str, list[Item]]] = defaultdict(dict)
+        """In a batch: what `items_titled` has found, by kind and title."""
         self.begin(tenant)
 
     @abstractmethod
@@ -77,8 +82,8 @@ class StoreWriter(StoreReader):
         """The row number of an item."""
 
     @abstractmethod
-    def _write_item(self, item: Item) -> int:
-        """Write the row of an item; returns its number."""
+    def _new_row(self, item: Item) -> int:
+        """The row number that a new item gets."""
 
     @abstractmethod
     def _write_posting(self, ref: PassageRef, text: IndexedText) -> None:
@@ -105,7 +110,21 @@ class StoreWriter(StoreReader):
         return head
 
     @contextmanager
+    def batch(self) -> Iterator[None]:
+        if self.statements.adds_together:
+            yield
+            return
+        try:
+            with self.statements.together(self._write_new_totals):
+                yield
+        finally:
+            self._has_new_totals = False
+            self._titled.clear()
+
+    @contextmanager
     def savepoint(self) -> Iterator[None]:
+        if self.statements.adds_together:
+            raise RuntimeError("a savepoint inside of a batch")
         head = self._head
         self.statements.do("savepoint")
         try:
@@ -143,7 +162,14 @@ class StoreWriter(StoreReader):
         )
 
     def append(self, event: Event, changes: Changes) -> None:
-        self.statements.do("add_event", **event_columns(event))
+        if self.statements.adds_together:
+            self._append(event, changes)
+            return
+        with self.batch():
+            self._append(event, changes)
+
+    def _append(self, event: Event, changes: Changes) -> None:
+        self.statements.add_row("add_event", **event_columns(event))
         self._head = self._head._replace(seq=event.seq, at=event.at)
         if event.type == "erased":
             self.statements.do("scrub_events", tenant=self.tenant, stream=event.stream)
@@ -157,7 +183,7 @@ class StoreWriter(StoreReader):
 
     def apply(self, changes: Changes) -> None:
         if changes.link is not None:
-            self.statements.do("put_link", **link_columns(self.tenant, changes.link))
+            self.statements.add_row("put_link", **link_columns(self.tenant, changes.link))
         elif changes.gone is not None and changes.before is None:
             self.statements.do("delete_link", tenant=self.tenant, id=changes.gone)
         elif changes.gone is not None and changes.before is not None:
@@ -166,8 +192,19 @@ class StoreWriter(StoreReader):
             self._put_item(changes, changes.item)
 
     def write_totals(self) -> None:
+        self._heads = {self.tenant: self._head}
+        self._has_new_totals = True
+        if not self.statements.adds_together:
+            self._write_new_totals()
+
+    def _write_new_totals(self) -> None:
+        """Write the totals, if they have changed."""
+        if self._has_new_totals:
+            self._has_new_totals = False
+            self._write_totals()
+
+    def _write_totals(self) -> None:
         head = self._head
-        self._heads = {self.tenant: head}
         self.statements.do(
             "write_totals",
             tenant=self.tenant,
@@ -190,7 +227,13 @@ class StoreWriter(StoreReader):
 
     def _put_item(self, changes: Changes, item: Item) -> None:
         before = changes.before
-        item_row = self._write_item(item)
+        self._titled.pop(item.kind, None)
+        if before is None:
+            item_row = self._new_row(item)
+            self.statements.add_row("add_item", row=item_row, **item_columns(item))
+        else:
+            self.statements.do("update_item", **item_columns(item))
+            item_row = self.row_of(item)
         self._put_tags(item_row, before.tags if before else (), item.tags)
         if before is not None:
             keep = before.passages if changes.keep is None else changes.keep
@@ -202,15 +245,27 @@ class StoreWriter(StoreReader):
                 self._index_again(item_row, before, item)
         for passage in changes.passages:
             ref = passage_ref(item_row, passage.ordinal)
-            self.statements.do(
+            self.statements.add_row(
                 "add_passage", **passage_columns(self.tenant, item_row, ref, passage)
             )
             self._add_posting(ref, item, passage)
             if passage.ordinal == 0:
                 for mark in sketch(passage.text):
-                    self.statements.do("add_sketch", tenant=self.tenant, mark=mark, item=item_row)
+                    self.statements.add_row(
+                        "add_sketch", tenant=self.tenant, mark=mark, item=item_row
+                    )
+
+    def items_titled(self, tenant: str, kind: str, title: str) -> list[Item]:
+        if not self.statements.adds_together:
+            return super().items_titled(tenant, kind, title)
+        # The project of many items in a row is looked up once, until one of its kind changes.
+        known = self._titled[kind]
+        if title not in known:
+            known[title] = super().items_titled(tenant, kind, title)
+        return known[title]
 
     def _delete_item(self, item: Item) -> None:
+        self._titled.pop(item.kind, None)
         item_row = self.row_of(item)
         self._delete_passages(item_row, item, 0)
         self._put_tags(item_row, item.tags, ())
@@ -226,7 +281,7 @@ class StoreWriter(StoreReader):
         for tag in set(before) - set(tags):
             self.statements.do("delete_tag", tenant=self.tenant, tag=tag, item=item_row)
         for tag in set(tags) - set(before):
-            self.statements.do("add_tag", tenant=self.tenant, tag=tag, item=item_row)
+            self.statements.add_row("add_tag", tenant=self.tenant, tag=tag, item=item_row)
 
     def _delete_passages(self, item_row: int, item: Item, keep: int) -> None:
         """Remove the passages of an item but the first so many."""
@@ -419,12 +474,14 @@ class StoreWriter(StoreReader):
             jobs += [Job(name, row.seq, consumer, row.stream, row.attempts + 1) for row in found]
             if len(jobs) >= limit:
                 break
-        for job in jobs:
-            self._put_job(job, "leased", shifted(now, lease_s))
+        due = shifted(now, lease_s)
+        with self.batch():
+            for job in jobs:
+                self._put_job(job, "leased", due)
         return jobs
 
     def _put_job(self, job: Job, status: str, due: str) -> None:
-        self.statements.do("put_job", **job._asdict(), status=status, due=due)
+        self.statements.add_row("put_job", **job._asdict(), status=status, due=due)
 
     def finish_job(self, job: Job) -> None:
         self.statements.do("delete_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)

@@ -13,7 +13,7 @@ from memolith.errors import DiskFull, EmbedderDown, Unavailable
 from memolith.ports.clock import Clock
 from memolith.ports.embedder import Embedder
 from memolith.ports.outbox import Job
-from memolith.ports.store import Store
+from memolith.ports.store import Reader, Store
 
 CONSUMER = "embed"
 LEASE_S = 60
@@ -21,6 +21,10 @@ MAX_JOBS_PER_LEASE = 32
 MAX_JOBS_PER_BULK_LEASE = 128
 """Where nobody waits, more texts are embedded together: the more there are, the better those of
 the same length fill the runs of the model."""
+
+LEASES_AT_THE_END = 4
+"""No lease takes more than one in so many of the jobs that are left, so that several workers end
+together."""
 
 JOBS_PER_WRITE = 32
 """How many jobs are stored at once, so that others do not wait long for the write lock."""
@@ -58,6 +62,12 @@ def tell_nobody(done: int) -> None:
     """Stands in where nobody wants to know how many jobs are done."""
 
 
+def _most_per_lease(rows: Reader) -> int:
+    """How many jobs a worker leases next, where nobody waits for it."""
+    left = rows.count_waiting(None, CONSUMER, LEASES_AT_THE_END * MAX_JOBS_PER_BULK_LEASE)
+    return max(MAX_JOBS_PER_LEASE, left // LEASES_AT_THE_END)
+
+
 class EmbedWorker(NamedTuple):
     """Drains the outbox of one model; any number of processes may do so at once."""
 
@@ -91,6 +101,7 @@ class EmbedWorker(NamedTuple):
         while time.monotonic() < end_s:
             with self.store.writing(tenant, budget_s) as rows:
                 jobs = rows.lease_jobs(CONSUMER, self.clock.now(), size, LEASE_S, tenant)
+                most = MAX_JOBS_PER_LEASE if tenant else _most_per_lease(rows)
             if not jobs:
                 if tenant is None or not self._others_finish(tenant, end_s):
                     break
@@ -101,7 +112,7 @@ class EmbedWorker(NamedTuple):
                 self._postpone_all(jobs, error)
                 break
             tell(done)
-            size = min(size * 2, MAX_JOBS_PER_LEASE if tenant else MAX_JOBS_PER_BULK_LEASE)
+            size = min(size * 2, most)
         return done
 
     def _others_finish(self, tenant: str, end_s: float) -> bool:

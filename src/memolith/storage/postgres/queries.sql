@@ -207,6 +207,13 @@ where tenant = %(tenant)s
     and type <> 'appraised'
 group by 1;
 
+-- name: present_streams
+-- Which of these items and links have events.
+select distinct stream
+from event
+where tenant = %(tenant)s
+    and stream = any(array(select jsonb_array_elements_text(%(streams)s::jsonb)));
+
 -- name: list_events
 -- The newest events of a stretch of the log that a caller may see. An event of a link counts if both ends do; `links`
 -- is 0 where such events are left out. What has no row any more, or never had one, is `lost`: such events are shown
@@ -272,9 +279,12 @@ from event
 where tenant = %(tenant)s;
 
 -- name: add_event
--- Append an event.
+-- Append events, given as a JSON array.
 insert into event (tenant, seq, stream, version, type, data, actor, at, key)
-values (%(tenant)s, %(seq)s, %(stream)s, %(version)s, %(type)s, %(data)s, %(actor)s, %(at)s, %(key)s);
+select tenant, seq, stream, version, type, data, actor, at, key
+from json_to_recordset(%(rows)s::json) as r (
+    tenant text, seq bigint, stream text, version integer, type text, data text, actor text, at text, key text
+);
 
 -- name: scrub_events
 -- Empty the events of something that was erased.
@@ -362,31 +372,38 @@ select tenant, id, kind, title, status, owner, audience, project, namespace, tag
 from item
 where tenant = %(tenant)s and kind = %(kind)s and title = %(title)s and title <> '' and forgotten = 0;
 
--- name: put_item
--- Add an item, or replace the one with this id. Its row is the sequence number of its first event.
+-- name: add_item
+-- Add new items, given as a JSON array. The row of an item is the sequence number of its first event.
 insert into item (row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten)
-values (%(row)s, %(tenant)s, %(id)s, %(kind)s, %(title)s, %(status)s, %(owner)s, %(audience)s,
-    %(project)s, %(namespace)s, %(tags)s, %(attributes)s,
-    %(version)s, %(seq)s, %(created_at)s, %(updated_at)s, %(blocks)s, %(passages)s, %(forgotten)s)
-on conflict (tenant, id) do update
-set row = excluded.row,
-    kind = excluded.kind,
-    title = excluded.title,
-    status = excluded.status,
-    owner = excluded.owner,
-    audience = excluded.audience,
-    project = excluded.project,
-    namespace = excluded.namespace,
-    tags = excluded.tags,
-    attributes = excluded.attributes,
-    version = excluded.version,
-    seq = excluded.seq,
-    created_at = excluded.created_at,
-    updated_at = excluded.updated_at,
-    blocks = excluded.blocks,
-    passages = excluded.passages,
-    forgotten = excluded.forgotten;
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from json_to_recordset(%(rows)s::json) as r (
+    row bigint, tenant text, id text, kind text, title text, status text, owner text, audience text,
+    project text, namespace text, tags text, attributes text, version integer, seq bigint,
+    created_at text, updated_at text, blocks integer, passages integer, forgotten smallint
+);
+
+-- name: update_item
+-- Replace what the row of an item says.
+update item
+set kind = %(kind)s,
+    title = %(title)s,
+    status = %(status)s,
+    owner = %(owner)s,
+    audience = %(audience)s,
+    project = %(project)s,
+    namespace = %(namespace)s,
+    tags = %(tags)s,
+    attributes = %(attributes)s,
+    version = %(version)s,
+    seq = %(seq)s,
+    created_at = %(created_at)s,
+    updated_at = %(updated_at)s,
+    blocks = %(blocks)s,
+    passages = %(passages)s,
+    forgotten = %(forgotten)s
+where tenant = %(tenant)s and id = %(id)s;
 
 -- name: delete_item
 -- Remove an item.
@@ -634,10 +651,13 @@ where name is not null
 limit 200;
 
 -- name: add_passage
--- Add a passage.
+-- Add passages, given as a JSON array.
 insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes)
-values (%(id)s, %(tenant)s, %(item)s, %(ordinal)s, %(block)s, %(text)s, %(at)s, %(speaker)s, %(locator)s,
-    %(attributes)s);
+select id, tenant, item, ordinal, block, text, at, speaker, locator, attributes
+from json_to_recordset(%(rows)s::json) as r (
+    id bigint, tenant text, item bigint, ordinal integer, block integer, text text, at text, speaker text,
+    locator text, attributes text
+);
 
 -- name: delete_passage
 -- Remove a passage.
@@ -651,9 +671,10 @@ from tag
 where tenant = %(tenant)s;
 
 -- name: add_tag
--- Give an item a tag.
+-- Give items their tags, given as a JSON array.
 insert into tag (tenant, tag, item)
-values (%(tenant)s, %(tag)s, %(item)s);
+select tenant, tag, item
+from json_to_recordset(%(rows)s::json) as r (tenant text, tag text, item bigint);
 
 -- name: delete_tag
 -- Take a tag from an item.
@@ -667,9 +688,10 @@ from sketch
 where tenant = %(tenant)s;
 
 -- name: add_sketch
--- Add a mark of an item's first passage.
+-- Add marks of the first passages of items, given as a JSON array.
 insert into sketch (tenant, mark, item)
-values (%(tenant)s, %(mark)s, %(item)s);
+select tenant, mark, item
+from json_to_recordset(%(rows)s::json) as r (tenant text, mark bigint, item bigint);
 
 -- name: delete_sketch
 -- Remove a mark.
@@ -777,10 +799,16 @@ where l.tenant = %(tenant)s
     and (%(types)s = '[]' or l.type = any(array(select jsonb_array_elements_text(%(types)s::jsonb)))) /* filters */;
 
 -- name: put_link
--- Add a link, or replace the one with this id.
+-- Add links, given as a JSON array, or replace those with these ids. Of a link that is there twice, the last
+-- version counts.
 insert into link (tenant, id, source, target, type, strength, attributes, version, seq, created_at, updated_at)
-values (%(tenant)s, %(id)s, %(source)s, %(target)s, %(type)s, %(strength)s, %(attributes)s, %(version)s,
-    %(seq)s, %(created_at)s, %(updated_at)s)
+select distinct on (tenant, id)
+    tenant, id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from json_to_recordset(%(rows)s::json) as r (
+    tenant text, id text, source text, target text, type text, strength double precision, attributes text,
+    version integer, seq bigint, created_at text, updated_at text
+)
+order by tenant, id, version desc
 on conflict (tenant, id) do update
 set source = excluded.source,
     target = excluded.target,
@@ -1115,9 +1143,10 @@ where tenant = %(tenant)s and last < %(before)s;
 -- ======== Text index ========
 
 -- name: add_posting
--- Put a passage into the text index.
+-- Put passages into the text index, given as a JSON array.
 insert into posting (tenant, id, length, terms)
-values (%(tenant)s, %(id)s, %(length)s, %(terms)s::tsvector);
+select tenant, id, length, terms::tsvector
+from json_to_recordset(%(rows)s::json) as r (tenant text, id bigint, length integer, terms text);
 
 -- name: delete_posting
 -- Take a passage out of the text index.
@@ -1450,9 +1479,12 @@ limit %(limit)s
 for update skip locked;
 
 -- name: put_job
--- Add a job, or replace the one of the same event and consumer.
+-- Add jobs, given as a JSON array, or replace those of the same events and consumers.
 insert into outbox (tenant, seq, consumer, stream, attempts, status, due, error)
-values (%(tenant)s, %(seq)s, %(consumer)s, %(stream)s, %(attempts)s, %(status)s, %(due)s, null)
+select tenant, seq, consumer, stream, attempts, status, due, null
+from json_to_recordset(%(rows)s::json) as r (
+    tenant text, seq bigint, consumer text, stream text, attempts integer, status text, due text
+)
 on conflict (tenant, consumer, seq) do update
 set stream = excluded.stream,
     attempts = excluded.attempts,

@@ -1,16 +1,19 @@
 """Runs the statements of queries.sql on one PostgreSQL connection."""
 
 import itertools
+import json
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import psycopg
+from psycopg.pq import PipelineStatus
 from psycopg.rows import tuple_row
 from psycopg.waiting import Ready
 
-from memolith.storage.rows import Columns, Parameter, Parameters, Row
+from memolith.storage.rows import Columns, Parameters, Row
 from memolith.storage.sql_files import load_queries
 from memolith.storage.statements import Result, Statements
 
@@ -74,11 +77,23 @@ class PostgresStatements(Statements):
     checked_columns: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init__(self, db: Connection) -> None:
+        super().__init__()
         self.db = db
+        self._sending = ExitStack()
+        """The pipeline in which rows are added while the next ones are made."""
 
-    def do(self, name: str, /, **values: Parameter) -> None:
-        """Run a statement for its effect. Inside a pipeline, its error shows at the end."""
+    def _do(self, name: str, values: Parameters) -> None:
+        # Inside a pipeline, its error shows at the end.
         self.db.execute(QUERIES[name], values)
+
+    def _do_for_each(self, name: str, rows: Sequence[Parameters]) -> None:
+        if self.adds_together and self.db.pgconn.pipeline_status == PipelineStatus.OFF:
+            self._sending.enter_context(self.db.pipeline())
+        # The statement takes all rows at once; COPY would not heed row-level security.
+        self.db.execute(QUERIES[name], {"rows": json.dumps(rows, ensure_ascii=False)})
+
+    def _await_added(self) -> None:
+        self._sending.close()
 
     def _named_rows(self, text: str, values: Parameters, is_adapted: bool = False) -> Iterator[Row]:
         cursor = self.db.execute(text, values, prepare=_prepare(is_adapted), binary=True)

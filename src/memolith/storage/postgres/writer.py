@@ -13,7 +13,6 @@ from memolith.storage.postgres.error_translation import translated_errors
 from memolith.storage.postgres.postings import posting_columns
 from memolith.storage.postgres.reader import PostgresReader
 from memolith.storage.postgres.statements import PostgresStatements
-from memolith.storage.rows import item_columns
 from memolith.storage.terms import IndexedText
 from memolith.storage.writer import REBUILT_TABLES, StoreWriter
 
@@ -63,6 +62,9 @@ class PostgresWriter(StoreWriter, PostgresReader):
                 raise
 
     def append(self, event: Event, changes: Changes) -> None:
+        if self.statements.adds_together:
+            super().append(event, changes)
+            return
         # One round trip to the server for all statements.
         with self.statements.db.pipeline():
             super().append(event, changes)
@@ -71,15 +73,13 @@ class PostgresWriter(StoreWriter, PostgresReader):
         # The sequence number of the first event of an item.
         return item.seq
 
-    def _write_item(self, item: Item) -> int:
-        item_row = self.row_of(item)
-        self.statements.do("put_item", row=item_row, **item_columns(item))
-        return item_row
+    def _new_row(self, item: Item) -> int:
+        return self.row_of(item)
 
     # Text index
 
     def _write_posting(self, ref: PassageRef, text: IndexedText) -> None:
-        self.statements.do("add_posting", tenant=self.tenant, id=ref, **posting_columns(text))
+        self.statements.add_row("add_posting", tenant=self.tenant, id=ref, **posting_columns(text))
 
     def _remove_posting(self, ref: PassageRef, text: IndexedText) -> None:
         self.statements.do("delete_posting", tenant=self.tenant, id=ref)
@@ -89,9 +89,9 @@ class PostgresWriter(StoreWriter, PostgresReader):
         for term in {*text.body.split(), *text.extra.split()}:
             self._term_counts[term] += change
 
-    def write_totals(self) -> None:
+    def _write_totals(self) -> None:
         self._write_term_counts()
-        super().write_totals()
+        super()._write_totals()
 
     def _write_term_counts(self) -> None:
         """Write how many passages more or fewer contain each term."""

@@ -135,6 +135,13 @@ where tenant = :tenant
     and type <> 'appraised'
 group by 1;
 
+-- name: present_streams
+-- Which of these items and links have events.
+select distinct stream
+from event indexed by event_stream
+where tenant = :tenant
+    and stream in (select value from json_each(:streams));
+
 -- name: list_events
 -- The newest events of a stretch of the log that a caller may see. An event of a link counts if both ends do; `links`
 -- is 0 where such events are left out. What has no row any more, or never had one, is `lost`: such events are shown
@@ -297,29 +304,38 @@ select row
 from item
 where tenant = :tenant and id = :id;
 
--- name: put_item
--- Add an item, or replace the one with this id.
-insert into item (tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+-- name: last_item_row
+-- The highest row number that an item has, whichever its tenant; 0 if there is none.
+select coalesce(max(row), 0) as last
+from item;
+
+-- name: add_item
+-- Add a new item.
+insert into item (row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten)
-values (:tenant, :id, :kind, :title, :status, :owner, :audience, :project, :namespace, :tags, :attributes,
-    :version, :seq, :created_at, :updated_at, :blocks, :passages, :forgotten)
-on conflict (tenant, id) do update
-set kind = excluded.kind,
-    title = excluded.title,
-    status = excluded.status,
-    owner = excluded.owner,
-    audience = excluded.audience,
-    project = excluded.project,
-    namespace = excluded.namespace,
-    tags = excluded.tags,
-    attributes = excluded.attributes,
-    version = excluded.version,
-    seq = excluded.seq,
-    created_at = excluded.created_at,
-    updated_at = excluded.updated_at,
-    blocks = excluded.blocks,
-    passages = excluded.passages,
-    forgotten = excluded.forgotten;
+values (:row, :tenant, :id, :kind, :title, :status, :owner, :audience, :project, :namespace, :tags, :attributes,
+    :version, :seq, :created_at, :updated_at, :blocks, :passages, :forgotten);
+
+-- name: update_item
+-- Replace what the row of an item says.
+update item
+set kind = :kind,
+    title = :title,
+    status = :status,
+    owner = :owner,
+    audience = :audience,
+    project = :project,
+    namespace = :namespace,
+    tags = :tags,
+    attributes = :attributes,
+    version = :version,
+    seq = :seq,
+    created_at = :created_at,
+    updated_at = :updated_at,
+    blocks = :blocks,
+    passages = :passages,
+    forgotten = :forgotten
+where tenant = :tenant and id = :id;
 
 -- name: delete_item
 -- Remove an item.

@@ -1,14 +1,14 @@
 """Runs the statements of queries.sql on one SQLite connection."""
 
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
 import apsw
 
-from memolith.storage.rows import Parameter, Parameters, Row
+from memolith.storage.rows import Parameters, Row
 from memolith.storage.sql_files import load_queries
 from memolith.storage.statements import Result, Statements
 
@@ -23,10 +23,17 @@ class SqliteStatements(Statements):
     checked_columns: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init__(self, db: apsw.Connection) -> None:
+        super().__init__()
         self.db = db
 
-    def do(self, name: str, /, **values: Parameter) -> None:
+    def _do(self, name: str, values: Parameters) -> None:
         self.db.execute(QUERIES[name], values)
+
+    def _do_for_each(self, name: str, rows: Sequence[Parameters]) -> None:
+        self.db.executemany(QUERIES[name], rows)
+
+    def _await_added(self) -> None:
+        """Nothing to wait for: SQLite has added the rows when it returns."""
 
     def _named_rows(self, text: str, values: Parameters, is_adapted: bool = False) -> Iterator[Row]:
         cursor = self.db.execute(text, values)

@@ -7,8 +7,8 @@ from typing import ClassVar
 from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef
-from memolith.storage.rows import item_columns
 from memolith.storage.sqlite.connections import translated_errors
+from memolith.storage.sqlite.statements import SqliteStatements
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 from memolith.storage.terms import IndexedText, first_terms, indexed
 from memolith.storage.writer import REBUILT_TABLES, RENEWED_PER_PAGE, StoreWriter
@@ -32,6 +32,11 @@ class SqliteWriter(StoreWriter, SqliteSlotReader):
         "empty_text_index",
     )
 
+    def __init__(self, statements: SqliteStatements, tenant: str | None) -> None:
+        super().__init__(statements, tenant)
+        self._last_row: int | None = None
+        """The last row number that an item has got; None until it is needed."""
+
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         with translated_errors(), super().savepoint():
@@ -42,6 +47,15 @@ class SqliteWriter(StoreWriter, SqliteSlotReader):
         if event.type == "erased":
             # In the same transaction, so that no erasure is forgotten where a program ends early.
             self.put_record("", LAST_ERASED, f"{event.tenant} {event.seq}")
+
+    def _new_row(self, item: Item) -> int:
+        # Nobody else adds items while this transaction has the write lock.
+        if self._last_row is None:
+            row = self.statements.row("last_item_row")
+            assert row is not None, "the statement always has one row"
+            self._last_row = int(row.last)
+        self._last_row += 1
+        return self._last_row
 
     def row_of(self, item: Item) -> int:
         row = self.statements.row("item_row", tenant=self.tenant, id=item.id)
@@ -90,12 +104,8 @@ class SqliteWriter(StoreWriter, SqliteSlotReader):
         )
         return [PassageRef(row.ref) for row in rows]
 
-    def _write_item(self, item: Item) -> int:
-        self.statements.do("put_item", **item_columns(item))
-        return self.row_of(item)
-
     def _write_posting(self, ref: PassageRef, text: IndexedText) -> None:
-        self.statements.do("add_posting", id=ref, **text._asdict())
+        self.statements.add_row("add_posting", id=ref, **text._asdict())
 
     def _remove_posting(self, ref: PassageRef, text: IndexedText) -> None:
         # FTS5 finds what to remove by the text that it was given.
