@@ -55,7 +55,7 @@ class Scale:
     factor: float = 1.0
 
 
-FULL = Scale(5, 200, (1_000, 10_000, 100_000), 60, 25, 3, 1, 150)
+FULL = Scale(5, 200, (1_000, 10_000, 100_000), 60, 25, 3, 1, 120)
 THOROUGH = Scale(10, 500, (1_000, 10_000, 100_000), 100, 50, 5, 5, 10_000, 10.0)
 SMOKE = Scale(2, 10, (50, 200), 5, 5, 1, 1, 10)
 
@@ -509,7 +509,11 @@ def unanswered(bench: Bench) -> Figures:
 def recall(bench: Bench) -> Figures:
     """Evidence among the first hits, on public sets."""
     return recall_figures(
-        bench.open, bench.left_s, bench.scale.conversations, bench.scale.questions
+        bench.open,
+        bench.left_s,
+        bench.peer.has_conversations,
+        bench.scale.conversations,
+        bench.scale.questions,
     )
 
 

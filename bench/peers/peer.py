@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from bench.peers.environments import (
     CACHE,
@@ -26,6 +26,14 @@ START_S = 120.0
 CALL_S = 60.0
 
 
+class Message(NamedTuple):
+    """One message of a conversation; `at` is empty where nobody knows when it was said."""
+
+    speaker: str
+    text: str
+    at: str
+
+
 class Session(ABC):
     """A started peer on a data folder. Ids are the peer's own."""
 
@@ -42,6 +50,10 @@ class Session(ABC):
     def write_many(self, texts: Sequence[str], tag: str = "") -> list[str]:
         """Store many texts in as few calls as the peer's interface allows."""
         return [self.write(text, tag) for text in texts]
+
+    def write_conversation(self, messages: Sequence[Message]) -> list[str]:
+        """Store a conversation; returns the id that hits on each of its messages have."""
+        raise ProgramError("it has no conversations")
 
     def load(self, texts: Sequence[str], tags: Sequence[str]) -> None:
         """Store many texts, each with its tag or none, by the quickest way that there is."""
@@ -89,6 +101,7 @@ class Peer(ABC):
     """How many texts are stored by the quickest way that the peer offers."""
     search_is: ClassVar[str] = "meaning"
     has_tags: ClassVar[bool] = True
+    has_conversations: ClassVar[bool] = False
     notes: ClassVar[str] = ""
 
     def install(self) -> None:

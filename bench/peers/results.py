@@ -15,6 +15,8 @@ import psutil
 from bench.peers.peer import Peer
 
 FOLDER = Path(__file__).with_name("results")
+LOOK_S = 0.4
+"""How long the machine is looked at before a measure begins."""
 Figures = dict[str, Any]
 
 
@@ -57,7 +59,7 @@ class Results:
 
 
 def machine() -> Figures:
-    """The machine in general terms, and how busy it is."""
+    """The machine in general terms."""
     return {
         "system": f"{platform.system()}, {platform.machine()}",
         "cores": os.cpu_count(),
@@ -67,6 +69,9 @@ def machine() -> Figures:
 
 
 def stamp() -> Figures:
-    """When, and how busy the machine was just before."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
-    return {"day": time.strftime("%Y-%m-%d", time.gmtime()), "load": round(load, 1)}
+    """When, and which share of the processors others used just before.
+
+    The load of the last minute would count the measure before, which has just ended.
+    """
+    busy = psutil.cpu_percent(LOOK_S) / 100
+    return {"day": time.strftime("%Y-%m-%d", time.gmtime()), "busy": round(busy, 2)}

@@ -18,7 +18,7 @@ from bench.peers.measures import (
     without_paths,
 )
 from bench.peers.page import GROUPS, load_results, page_files, page_text
-from bench.peers.recall import score
+from bench.peers.recall import paragraphs_of, score
 from bench.peers.registry import PEERS
 from bench.peers.results import Figures, Results
 from bench.programs import McpProgram, Program, ProgramError, Refused, kill_running
@@ -49,7 +49,7 @@ def results(value: float, is_server: bool = True) -> Figures:
     outcome = {
         "figures": {"cpu_s": value},
         "day": "2026-11-18",
-        "load": 0.1,
+        "busy": 0.02,
         "machine": {"system": "Linux", "cores": 2, "memory_gb": 8, "python": "3.11"},
     }
     described = dict.fromkeys(("title", "version", "link", "bulk", "search", "notes"), "x")
@@ -84,7 +84,7 @@ def test_a_peer_that_is_ahead_is_named() -> None:
 def test_a_busy_machine_is_told() -> None:
     known = {"memolith": results(0.5)}
     assert "busy" not in page_text(known).split("\n## ")[0]
-    known["memolith"]["measures"]["start"]["load"] = 9.0
+    known["memolith"]["measures"]["start"]["busy"] = 0.9
     assert "1 of 1 measures began while the machine was busy" in page_text(known)
 
 
@@ -129,6 +129,24 @@ def test_recall_counts_turns_and_their_sessions() -> None:
     assert found["turn@5"] == 0.5
     assert found["session@1"] == 0.5
     assert found["session@5"] == 1.0
+
+
+def test_paragraphs_as_published_become_a_set_whose_questions_are_spread_over_it() -> None:
+    articles = [
+        {
+            "paragraphs": [
+                {"context": f"text {n}", "qas": [{"question": f"q{n}-{m}"} for m in (0, 1)]}
+            ]
+        }
+        for n in range(60)
+    ]
+    made = paragraphs_of({"data": articles})
+    assert [turn["text"] for turn in made["turns"][:2]] == ["text 0", "text 1"]
+    assert sorted(q["question"] for q in made["questions"]) == sorted(
+        f"q{n}-{m}" for n in range(60) for m in (0, 1)
+    )
+    assert all(q["question"].startswith(f"q{q['evidence'][0][1:]}-") for q in made["questions"])
+    assert len({q["evidence"][0] for q in made["questions"][:20]}) > 15
 
 
 def test_percentiles() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from bench.peers.environments import (
     make_stock_weights,
     venv_footprint,
 )
-from bench.peers.peer import McpPeer, McpSession
+from bench.peers.peer import McpPeer, McpSession, Message
 from bench.programs import ProgramError
 from memolith import __version__
 
@@ -34,6 +35,16 @@ class MemolithSession(McpSession):
     def write(self, text: str, tag: str = "") -> str:
         made = self.call("remember", content=text, **({"tags": [tag]} if tag else {}))
         return str(made["id"])
+
+    def write_conversation(self, messages: Sequence[Message]) -> list[str]:
+        """A tool of another family than the server lists: it is called on the command line."""
+        said = [
+            {"role": message.speaker, "content": message.text, "timestamp": message.at}
+            for message in messages
+        ]
+        arguments = json.dumps({"label": "-", "messages": said})
+        made = json.loads(self.command("call", "memory_store", "--json", arguments))
+        return [f"{made['data']['id']}, message {number + 1}" for number in range(len(messages))]
 
     def load(self, texts: Sequence[str], tags: Sequence[str]) -> None:
         """`memolith import`, which makes the vectors as well."""
@@ -50,7 +61,13 @@ class MemolithSession(McpSession):
     def search(self, query: str, limit: int = 10, tag: str = "") -> list[str]:
         tags = {"tags": [tag]} if tag else {}
         found = self.call("recall", query=query, limit=limit, **tags)
-        return list(dict.fromkeys(hit["id"] for hit in found["hits"]))
+        return list(dict.fromkeys(map(self.place, found["hits"])))
+
+    @staticmethod
+    def place(hit: dict[str, str]) -> str:
+        """The item of a hit, and which of its messages if it is a conversation."""
+        message = re.match(r"message \d+", hit["cite"])
+        return f"{hit['id']}, {message[0]}" if message else hit["id"]
 
     def search_sure(self, query: str, limit: int = 10) -> list[str]:
         found = self.call("recall", query=query, limit=limit)
@@ -97,6 +114,7 @@ class Memolith(McpPeer):
     session = MemolithSession
     bulk = "memolith import"
     search_is = "meaning and words"
+    has_conversations = True
 
     def install(self) -> None:
         mark = fingerprint(ROOT / "src")
