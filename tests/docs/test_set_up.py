@@ -52,7 +52,7 @@ def test_nothing_installs_packages_of_the_system() -> None:
 
 def test_ci_checks_before_it_tests() -> None:
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert lines[-2:] == ["make check", "make test"]
+    assert lines[-3:] == ["make check", "make test", "make bench-quick"]
 
 
 def test_the_commit_hooks_need_no_network() -> None:

@@ -163,9 +163,9 @@ class MemoryService(McpPeer):
 
     name = "mcp-memory-service"
     title = "mcp-memory-service"
-    version = "12.2.0"
+    version = "12.4.0"
     link = "https://github.com/doobidoo/mcp-memory-service"
-    steps = (("mcp-memory-service==12.2.0", "onnxruntime", "tokenizers"),)
+    steps = (("mcp-memory-service==12.4.0", "onnxruntime", "tokenizers"),)
     session = MemoryServiceSession
     notes = "with onnxruntime and tokenizers, without which it uses hashes in place of vectors"
 
@@ -311,5 +311,9 @@ class BasicMemory(McpPeer):
         return {
             **super().environment(data),
             "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false",
+            # Without these it tells its makers that it runs, and looks for newer versions.
+            "BASIC_MEMORY_NO_PROMOS": "1",
             "BASIC_MEMORY_AUTO_UPDATE": "false",
+            "FASTMCP_CHECK_FOR_UPDATES": "off",
+            "FASTMCP_SHOW_SERVER_BANNER": "false",
         }
