@@ -79,7 +79,9 @@ LONGEST = (
 )
 
 
-TOOLS_ON_BOTH_STORES = ("test_core", "test_write_once")
+ON_ONE_STORE = ("tools", "engine", "interchange")
+"""Folders of tests that see nothing of the store."""
+ON_BOTH_STORES = ("test_core", "test_write_once", "test_idempotency", "test_properties")
 MEMORY = "/dev/shm"
 NEEDED_BYTES = 4_000_000_000
 DAY_S = 86_400
@@ -131,14 +133,13 @@ def pytest_runtest_setup() -> None:
 def is_left_to_the_full_run(item: pytest.Item) -> bool:
     """Whether a test is run on SQLite alone where time is short.
 
-    Both stores keep one contract, which is tested on both. Tools see nothing of the store, so a
-    few of their tests will do: every call through every door, and every write once.
+    Both stores keep one contract, which is tested on both. Tools, engine and importers see nothing
+    of the store, so a few of their tests will do: the core tools, every write once, and random
+    histories.
     """
     if "crowd" in getattr(item, "fixturenames", ()):
         return True
-    if item.path.parent.name != "tools" or item.path.stem in TOOLS_ON_BOTH_STORES:
-        return False
-    return "every_door" not in item.name
+    return item.path.parent.name in ON_ONE_STORE and item.path.stem not in ON_BOTH_STORES
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

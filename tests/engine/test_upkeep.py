@@ -557,13 +557,14 @@ def test_a_file_gives_free_pages_back_in_steps(app: App, monkeypatch: pytest.Mon
 
 @pytest.mark.stores("sqlite")
 def test_a_file_of_an_earlier_version_gets_a_map_of_its_pages_when_it_is_compacted(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("memolith.storage.sqlite.store.MIN_FREE_PAGES", 100)
     app = opened(tmp_path)
     file = sqlite_file(app)
     secret = "a striped secret"
     for number in range(10):
-        text = f"{number} " + f"{secret} " * 20_000
+        text = f"{number} " + f"{secret} " * 4_000
         app.engine.writing.remember(ME, note(text, id=str(number)))
     app.close()
     raw(file, "pragma auto_vacuum=none", "vacuum")

@@ -29,12 +29,13 @@ def reader() -> list[str]:
     return [node, str(shutil.copy(SCRIPT, str(folder.parents[1])))]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "names",
     [
         pytest.param(NAMES, id="hostile"),
-        pytest.param(["Alone"], id="one", marks=pytest.mark.full),
-        pytest.param([], id="none", marks=pytest.mark.full),
+        pytest.param(["Alone"], id="one"),
+        pytest.param([], id="none"),
     ],
 )
 def test_mermaid_and_dot_are_valid_and_keep_every_name(

@@ -190,7 +190,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions work otherwise on Windows")
-@pytest.mark.parametrize("embedder", ["none", "minilm"])
+@pytest.mark.parametrize("embedder", [pytest.param("none", marks=pytest.mark.full), "minilm"])
 @pytest.mark.parametrize(
     "command",
     [["recall", "tea"], ["list"], ["context", "tea"], ["export"], ["verify"]],
@@ -260,7 +260,7 @@ for turn in range(int(sys.argv[2])):
 @pytest.mark.skipif(
     not hasattr(os, "fork"), reason="only a fork lets processes start at the same moment"
 )
-@pytest.mark.parametrize("turns", [15, pytest.param(100, marks=pytest.mark.full)])
+@pytest.mark.parametrize("turns", [5, pytest.param(100, marks=pytest.mark.full)])
 def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns: int) -> None:
     with in_memory() as place, Child("-c", CREATORS, place, str(turns)) as child:
         failed = child.rest()

@@ -487,6 +487,7 @@ def test_a_connection_too_many_closes_the_oldest_that_asks_for_nothing(tmp_path:
 # Runners
 
 
+@pytest.mark.full
 def test_runners_that_one_user_makes_push_out_no_id_but_their_own(tmp_path: Path) -> None:
     with thread(tmp_path, runner_preload=()) as served:
         loud = served.key("loud", "acme", "read", "write", "run")

@@ -201,15 +201,15 @@ def name_of(frame: bytes) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("paths", "phases"),
+    ("paths", "phases", "examples"),
     [
-        ("^/mcp/tools/", "fuzzing"),
-        pytest.param("^/mcp/tools/", "coverage,fuzzing", marks=FULL),
-        pytest.param("^/(health|sekha|mem0|lanonasis)", "coverage,fuzzing", marks=FULL),
+        ("^/mcp/tools/", "fuzzing", 1),
+        pytest.param("^/mcp/tools/", "coverage,fuzzing", 2, marks=FULL),
+        pytest.param("^/(health|sekha|mem0|lanonasis)", "coverage,fuzzing", 2, marks=FULL),
     ],
 )
 def test_the_rest_door_keeps_what_its_description_promises(
-    served: Served, tmp_path: Path, paths: str, phases: str
+    served: Served, tmp_path: Path, paths: str, phases: str, examples: int
 ) -> None:
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     # All its checks hold but one, that what fits a schema is accepted: an empty text fits.
@@ -225,7 +225,7 @@ def test_the_rest_door_keeps_what_its_description_promises(
             "--seed",
             "1",
             "--max-examples",
-            "2",
+            str(examples),
             "--phases",
             phases,
             "--include-path-regex",

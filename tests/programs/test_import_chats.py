@@ -560,7 +560,7 @@ def count_of(data: Path) -> int:
 
 
 def test_an_import_that_was_killed_half_way_is_finished_by_the_next_one(tmp_path: Path) -> None:
-    check_a_kill_half_way(tmp_path, 6, 120)
+    check_a_kill_half_way(tmp_path, 3, 120)
 
 
 @pytest.mark.full

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from memolith.doors.cli.samples import CONCEPTS, MEMORIES
 from tests.programs.children import TIMEOUT_S, Child, ask, cli
@@ -42,6 +43,7 @@ def test_demo_shows_the_address_of_the_page(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.full
 def test_bench_measures_writes_searches_and_starts_and_changes_nothing(tmp_path: Path) -> None:
     ask(tmp_path, "demo", "--no-serve")
     before = ask(tmp_path, "export", str(tmp_path / "before"))

@@ -149,10 +149,11 @@ def test_examples_of_the_docs_are_checked_and_run(
 ) -> None:
     programs = blocks(page, "ts")
     assert programs
-    for number, program in enumerate(programs):
-        name = f"{page.stem.lower()}{number}"
+    names = [f"{page.stem.lower()}{number}" for number in range(len(programs))]
+    for name, program in zip(names, programs, strict=True):
         (project.folder / f"{name}.ts").write_text(program, encoding="utf-8")
-        project.compile(f"{name}.ts")
+    project.compile(*[f"{name}.ts" for name in names])
+    for name in names:
         project.run(f"{name}.js", MEMOLITH_URL=served.url, MEMOLITH_KEY=served.admin)
 
 
