@@ -158,6 +158,36 @@ class MemoryServiceSession(McpSession):
             number += 1
 
 
+MEMORY_SERVICE_NEEDS = (
+    "aiofiles>=23.2.1",
+    "aiohttp>=3.13.3",
+    "aiosqlite>=0.20.0",
+    "apscheduler>=3.11.0",
+    "authlib>=1.6.9",
+    "build>=0.10.0",
+    "certifi",
+    "chardet>=5.0.0",
+    "click>=8.0.0",
+    "cryptography>=46.0.6",
+    "fastapi>=0.115.5",
+    "httpx>=0.24.0",
+    "mcp<2.0.0,>=1.19.0",
+    "numpy>=1.24.0",
+    "psutil>=5.9.0",
+    "pyjwt[crypto]>=2.12.0",
+    "pypdf>=6.9.1",
+    "python-dotenv>=1.0.0",
+    "python-multipart>=0.0.22",
+    "pyyaml>=6.0",
+    "requests>=2.32.4",
+    "sqlite-vec>=0.1.6",
+    "sse-starlette>=2.1.0",
+    "uvicorn>=0.30.0",
+    "zeroconf>=0.130.0",
+)
+"""What its package declares, apart from the version of certifi."""
+
+
 class MemoryService(McpPeer):
     """mcp-memory-service with the runtime for its model."""
 
@@ -165,7 +195,11 @@ class MemoryService(McpPeer):
     title = "mcp-memory-service"
     version = "12.4.0"
     link = "https://github.com/doobidoo/mcp-memory-service"
-    steps = (("mcp-memory-service==12.4.0", "onnxruntime", "tokenizers"),)
+    # It requires a certifi of a day, which not every package index has; it runs with any.
+    steps = (
+        ("onnxruntime", "tokenizers", *MEMORY_SERVICE_NEEDS),
+        ("--no-deps", "mcp-memory-service==12.4.0"),
+    )
     session = MemoryServiceSession
     notes = "with onnxruntime and tokenizers, without which it uses hashes in place of vectors"
 
