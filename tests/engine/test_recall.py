@@ -166,6 +166,22 @@ def test_only_the_best_hit_can_be_strong(facts: App) -> None:
     assert [hit.strength for hit in hits].count("strong") == 1
 
 
+@pytest.mark.parametrize(
+    ("question", "strengths"),
+    [
+        ("what does Maria like to drink?", {"strong"}),
+        ("why this database?", {"strong"}),
+        ("What must she never eat?", {"likely", "weak"}),
+        ("how old is Maria?", {"likely", "weak"}),
+    ],
+)
+def test_a_small_store_makes_no_hit_surer(smart: App, question: str, strengths: set[str]) -> None:
+    for name in ("tea", "database", "dog"):
+        smart.engine.writing.remember(ME, note(FACTS[name]))
+
+    assert found(smart, question).hits[0].strength in strengths
+
+
 def test_a_page_does_not_decide_which_hit_is_strong(facts: App) -> None:
     second_page = found(facts, FACTS["bread"], limit=10, offset=1, threshold=0.0).hits
 

@@ -30,7 +30,11 @@ RIVALS = 5
 """With so many of the next hits the best one is compared."""
 
 LOWEST_SHARE = 1e-4
-"""A rival that is not there counts as one with this score."""
+"""A rival with a lower score counts as one with this score."""
+
+MISSING_RIVAL = 0.01
+"""A rival that is not there counts as one with this score, which is usual for the next best of
+many: that a small store has nothing else does not make its best hit any surer."""
 
 LACKS_TYPE = "no such answer"
 """The reason of a hit that has nothing of the kind that is asked for, such as a number."""
@@ -137,7 +141,7 @@ def probability(signals: Mapping[str, float], chosen: Combination) -> float:
 def sure_signals(scores: Sequence[float], reasons: Mapping[str, float]) -> dict[str, float]:
     """What tells whether the best hit of a list is right, from all scores and its own reasons."""
     odds = [unsquashed(max(score, LOWEST_SHARE)) for score in scores[: RIVALS + 1]]
-    odds += [unsquashed(LOWEST_SHARE)] * (RIVALS + 1 - len(odds))
+    odds += [unsquashed(MISSING_RIVAL)] * (RIVALS + 1 - len(odds))
     return {
         "odds": odds[0],
         "lead": odds[0] - sum(odds[1:]) / RIVALS,
