@@ -444,6 +444,22 @@ def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy: App)
 
 
 @each_store
+def test_a_line_that_comes_as_text_and_as_event_in_one_import_comes_once(
+    app: App, target: App
+) -> None:
+    text = json.dumps({"content": "tea is green"})
+    app.engine.maintenance.import_(ME, [text], source="s")
+    events = [line for line in lines(app) if '"event"' in line]
+
+    with pytest.raises(Conflict, match="Line 2: "):
+        target.engine.maintenance.import_(ME, [text, *events], source="s")
+    report = target.engine.maintenance.import_(ME, [*events, text], source="s")
+
+    assert (report.items, report.known) == (1, 1)
+    assert dump(target.store) == dump(app.store)
+
+
+@each_store
 def test_a_torn_export_and_one_of_another_format_are_refused(busy: App, target: App) -> None:
     copy = lines(busy)
     assert "6" in refused(target, copy[:-2])

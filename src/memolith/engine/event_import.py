@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -104,26 +104,28 @@ class TextImport:
     source: str | None
     counts: Counter[str]
     """How often each line has come."""
+    here: set[str]
+    """The streams that are here: those that were before, and those that the import has brought."""
 
     def __post_init__(self) -> None:
-        self._known: set[str] = set()
-        """The ids of the expected lines that are here already."""
-        self._ids: Iterator[str] = iter(())
+        self._ids: deque[str] = deque()
+        """The ids of the expected lines, in their order."""
 
     def expect(self, records: Iterable[JsonObject]) -> None:
         """Look up together which of these lines are known; they are appended in this order."""
         if self.source is not None:
             ids = [self._id(record, self.source) for record in records]
-            self._known = self.rows.present_streams(self.rows.tenant, ids)
-            self._ids = iter(ids)
+            self.here |= self.rows.present_streams(self.rows.tenant, ids)
+            self._ids.extend(ids)
 
     def append(self, record: JsonObject) -> Brought:
         """Remember the text of the next line, unless it is known."""
-        id = next(self._ids, None)
+        id = None if self.source is None else self._ids.popleft()
         draft = draft_of(record, id)
-        if id in self._known:
+        if id in self.here:
             return "known"
-        self.writing.remember_new(self.rows, self.caller, draft, self.intake)
+        made = self.writing.remember_new(self.rows, self.caller, draft, self.intake)
+        self.here.add(made.item.id)
         return "item"
 
     def _id(self, record: JsonObject, source: str) -> str:
@@ -144,16 +146,16 @@ class EventImport:
 
     rows: Writer
     intake: Intake
+    here: set[str]
+    """The streams that are here: those that were before, and those that the import has brought."""
     skips_known: bool = False
     """Whether events that are here already are left out, rather than refused."""
     versions: dict[str, int] = field(default_factory=dict)
     """The version that each stream has reached."""
     present: dict[str, list[Event]] = field(default_factory=dict)
-    """The events that a stream had before the import."""
+    """The events that a stream had before its first event of the import."""
 
     def __post_init__(self) -> None:
-        self._here: set[str] = set()
-        """Which of the expected streams had events before the import."""
         self._rows_now: dict[str, Item | Link | None] = {}
         """What the events so far have made of each stream, so that it need not be read again."""
 
@@ -161,7 +163,7 @@ class EventImport:
         """Look up together which streams of these events are here already."""
         streams = [raw.get("stream") for raw in raw_events if isinstance(raw, dict)]
         named = {stream for stream in streams if isinstance(stream, str)}
-        self._here = self.rows.present_streams(self.rows.tenant, named)
+        self.here |= self.rows.present_streams(self.rows.tenant, named)
 
     def append(self, raw: Json) -> Brought:
         """Append one event, and tell what came of it."""
@@ -179,10 +181,11 @@ class EventImport:
         self.rows.append(stamped, changes)
         self.versions[event.stream] = event.version
         self._rows_now[event.stream] = changes.item or changes.link
+        self.here.add(event.stream)
         return "item" if event.type == "remembered" else "event"
 
     def _row_before(self, stream: str) -> Item | Link | None:
-        if stream in self._rows_now or stream not in self._here:
+        if stream in self._rows_now or stream not in self.here:
             return self._rows_now.get(stream)
         return row_of(self.rows, stream)
 
@@ -190,7 +193,7 @@ class EventImport:
         """Whether the event is here already; another one in its place is refused."""
         stream = event.stream
         if stream not in self.present:
-            is_here = stream in self._here
+            is_here = stream in self.here
             self.present[stream] = self.rows.events(self.rows.tenant, stream) if is_here else []
             self.versions.setdefault(stream, len(self.present[stream]))
         if any(present.type == "erased" for present in self.present[stream]):
@@ -236,7 +239,7 @@ class EventImport:
         tenant = self.rows.tenant
         stream = event.stream
         version = self.versions.get(stream, 0)
-        if stream not in self.versions and stream in self._here:
+        if stream not in self.versions and stream in self.here:
             raise Conflict(
                 f"{stream[:100]} is here already; import into an empty tenant.", id=stream
             )

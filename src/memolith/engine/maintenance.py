@@ -250,9 +250,10 @@ class _ImportRun:
 
     def keep(self, rows: Writer, lines: Sequence[Line]) -> None:
         """Append these lines in one transaction."""
-        events = EventImport(rows, self.intake, skips_known=self.source is not None)
+        here: set[str] = set()
+        events = EventImport(rows, self.intake, here, skips_known=self.source is not None)
         texts = TextImport(
-            rows, self.caller, self.intake, self.maintenance.writing, self.source, self.counts
+            rows, self.caller, self.intake, self.maintenance.writing, self.source, self.counts, here
         )
         texts.expect(line.record for line in lines if "event" not in line.record)
         events.expect(line.record["event"] for line in lines if "event" in line.record)

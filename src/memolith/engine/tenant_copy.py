@@ -111,7 +111,7 @@ def row_of(rows: Writer, stream: str) -> Item | Link | None:
 
 
 def changes_from(before: Item | Link | None, event: Event) -> Changes:
-    """The same, given the row that the events before it have left."""
+    """What an event changes, given the row that the events before it have left."""
     if event.data or before:
         return fold(before, event)
     return Changes()

@@ -99,7 +99,7 @@ class Writing:
         return self._remember(rows, caller, draft, intake)
 
     def remember_new(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
-        """The same for a draft that is not checked yet, and whose id nothing has."""
+        """Like `remember_in`, where the caller has looked up that nothing has the id."""
         return self._remember(rows, caller, intake.draft(draft), intake, is_new=True)
 
     def learn(self, caller: Caller, drafts: Iterable[Draft]) -> None:

@@ -16,6 +16,10 @@ Pieces = Mapping[str, str]
 MAX_WAITING_ROWS = 5000
 """How many rows wait at most until they are added together."""
 
+ADDED_FIRST = "add_event"
+"""Events are added before the rows that follow from them. A version that is taken is then refused
+as such, and not because its item is there already."""
+
 
 class Result(NamedTuple):
     """What a statement answered."""
@@ -63,10 +67,12 @@ class Statements(ABC):
         try:
             yield
             self.add_waiting()
+        except BaseException:
+            self._abandon_added()
+            raise
         finally:
             self._at_end = None
             self._drop_waiting()
-            self._await_added()
 
     def add_row(self, name: str, /, **values: Parameter) -> None:
         """Run a statement that adds a row; inside of `together`, with others of its kind."""
@@ -89,8 +95,8 @@ class Statements(ABC):
     def _add_rows(self) -> None:
         waiting = self._waiting
         self._drop_waiting()
-        for name, rows in waiting.items():
-            self._do_for_each(name, rows)
+        for name in sorted(waiting, key=lambda name: name != ADDED_FIRST):
+            self._do_for_each(name, waiting[name])
 
     def _drop_waiting(self) -> None:
         self._waiting = defaultdict(list)
@@ -174,6 +180,10 @@ class Statements(ABC):
     @abstractmethod
     def _await_added(self) -> None:
         """Wait until the database has added the rows, if it does so while the program goes on."""
+
+    @abstractmethod
+    def _abandon_added(self) -> None:
+        """End such a wait where the block has raised: its error is the one to tell."""
 
     @abstractmethod
     def _named_rows(self, text: str, values: Parameters, is_adapted: bool = False) -> Iterator[Row]:

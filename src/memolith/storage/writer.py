@@ -200,6 +200,7 @@ class StoreWriter(StoreReader):
     def _write_new_totals(self) -> None:
         """Write the totals, if they have changed."""
         if self._has_new_totals:
+            # First, because in a batch the statements below call this again.
             self._has_new_totals = False
             self._write_totals()
 

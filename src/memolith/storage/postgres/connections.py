@@ -130,7 +130,8 @@ class Connections:
             if db.info.transaction_status != TransactionStatus.IDLE:
                 db.execute(QUERIES["rollback"])
         db.end_streams()
-        if self._is_closed or db.info.transaction_status != TransactionStatus.IDLE:
+        is_idle = db.info.transaction_status == TransactionStatus.IDLE
+        if self._is_closed or db.is_spoiled or not is_idle:
             db.close()
         else:
             self._idle.append(db)

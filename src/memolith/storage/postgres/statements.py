@@ -2,9 +2,10 @@
 
 import itertools
 import json
+import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -45,6 +46,8 @@ class Connection(psycopg.Connection[Row]):
         """How long to wait for an answer; None for work that may take any time."""
         self.has_warned = False
         """Whether the server has warned of something since this was last set to False."""
+        self.is_spoiled = False
+        """Whether nobody should use the connection after its present transaction."""
         self.add_notice_handler(self._note_warning)
 
     def _note_warning(self, notice: psycopg.errors.Diagnostic) -> None:
@@ -62,6 +65,21 @@ class Connection(psycopg.Connection[Row]):
             return super().wait(_within(gen, self.limit_s), *arguments, **options)
         except NoAnswer:
             self.close()
+            raise
+
+    @contextmanager
+    def pipeline(self) -> Iterator[psycopg.Pipeline]:
+        """Send the statements of this block without waiting for each answer.
+
+        When a statement fails, the server passes over the others. The driver may take one of those
+        for prepared, so from then on nothing is run as prepared on this connection.
+        """
+        try:
+            with super().pipeline() as pipeline:
+                yield pipeline
+        except BaseException:
+            self.prepare_threshold = None
+            self.is_spoiled = True
             raise
 
     def end_streams(self) -> None:
@@ -94,6 +112,10 @@ class PostgresStatements(Statements):
 
     def _await_added(self) -> None:
         self._sending.close()
+
+    def _abandon_added(self) -> None:
+        # Given the error at hand, the driver keeps to itself that the pipeline was broken off.
+        self._sending.__exit__(*sys.exc_info())
 
     def _named_rows(self, text: str, values: Parameters, is_adapted: bool = False) -> Iterator[Row]:
         cursor = self.db.execute(text, values, prepare=_prepare(is_adapted), binary=True)

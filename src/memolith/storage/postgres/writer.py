@@ -63,9 +63,10 @@ class PostgresWriter(StoreWriter, PostgresReader):
 
     def append(self, event: Event, changes: Changes) -> None:
         if self.statements.adds_together:
+            # The batch opens a pipeline of its own when it sends its rows.
             super().append(event, changes)
             return
-        # One round trip to the server for all statements.
+        # One round trip to the server for all statements of the event.
         with self.statements.db.pipeline():
             super().append(event, changes)
 

@@ -35,6 +35,9 @@ class SqliteStatements(Statements):
     def _await_added(self) -> None:
         """Nothing to wait for: SQLite has added the rows when it returns."""
 
+    def _abandon_added(self) -> None:
+        """Nothing to end, either."""
+
     def _named_rows(self, text: str, values: Parameters, is_adapted: bool = False) -> Iterator[Row]:
         cursor = self.db.execute(text, values)
         columns = self._columns(cursor)
