@@ -44,7 +44,7 @@ from memolith.ports.store import Reader, Store, Writer
 from memolith.ports.text_index import Statistics
 from memolith.ports.usage import ClientCalls, ItemRead, ReadsWanted, TitledRead
 from memolith.ports.vectors import Vectors
-from memolith.storage import terms
+from memolith.storage import statements, terms
 from memolith.storage.client_keys import StoredKeys
 from memolith.storage.reader import TERMS_RECORD
 from tests.conftest import ME, note
@@ -549,15 +549,55 @@ class StoreContract:
             assert [event.stream for event in rows.events_after(ME.tenant, 0)] == ["b"]
         assert differences(store, ME.tenant) == []
 
-    def test_a_second_event_of_a_version_in_a_batch_is_refused(self, store: Store) -> None:
+    @pytest.mark.parametrize("waiting_rows", [5000, 10, 2])
+    @pytest.mark.parametrize("type", ["configured", "remembered"])
+    def test_a_second_event_of_a_version_in_a_batch_is_refused(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, type: str, waiting_rows: int
+    ) -> None:
+        monkeypatch.setattr(statements, "MAX_WAITING_ROWS", waiting_rows)
+        data = {"name": "x"} if type == "configured" else data_of("zebra")
+
         def write_twice() -> None:
             with store.writing(ME.tenant) as rows, rows.batch():
-                for _ in range(2):
-                    event = rows.next_event("a", 1, "configured", {"name": "x"}, "ann", moment(1))
+                for number, stream in enumerate(("first", "a", "a", "last")):
+                    event = rows.next_event(stream, 1, type, data, "ann", moment(number))
                     rows.append(event, fold(None, event))
 
-        with pytest.raises(VersionConflict):
-            write_twice()
+        for _ in range(5):
+            with pytest.raises(VersionConflict):
+                write_twice()
+        with store.reading(ME.tenant) as rows:
+            assert rows.last_seq(ME.tenant) == 0
+
+    def test_writes_go_on_after_many_that_were_refused(self, store: Store, engine: Engine) -> None:
+        def write_twice() -> None:
+            with store.writing(ME.tenant) as rows:
+                for number in range(2):
+                    event = rows.next_event(
+                        "a", 1, "remembered", data_of("zebra"), "ann", moment(number)
+                    )
+                    rows.append(event, fold(None, event))
+
+        # A driver may think that it has prepared what the server has passed over.
+        for _ in range(8):
+            with pytest.raises(VersionConflict):
+                write_twice()
+            engine.writing.remember(ME, note("okapi"))
+        assert differences(store, ME.tenant) == []
+
+    def test_an_error_of_the_program_is_told_even_if_a_row_was_refused(self, store: Store) -> None:
+        def write_twice_and_fail() -> None:
+            with store.writing(ME.tenant) as rows, rows.savepoint(), rows.batch():
+                for number in range(2):
+                    event = rows.next_event(
+                        "a", 1, "configured", {"name": "x"}, "ann", moment(number)
+                    )
+                    rows.append(event, fold(None, event))
+                raise ZeroDivisionError
+
+        for _ in range(5):
+            with pytest.raises(ZeroDivisionError):
+                write_twice_and_fail()
         with store.reading(ME.tenant) as rows:
             assert rows.last_seq(ME.tenant) == 0
 
@@ -1467,6 +1507,26 @@ class StoreContract:
             assert rows.count_leased("local", "embed", moment(59)) == 1
         assert lease(store, 0, tenant="local") == [newest]
         assert (newest.stream, oldest.stream) == ("b", "a")
+
+    def test_work_is_due_unless_it_is_leased_postponed_or_given_up(
+        self, store: Store, engine: Engine
+    ) -> None:
+        for id in "abcd":
+            engine.writing.remember(ME, note(f"text {id}", id=id))
+        engine.writing.remember(THEM, note("theirs"))
+
+        def due(seconds: float, most: int = 10, consumer: str = "embed") -> int:
+            with store.reading(None) as rows:
+                return rows.count_due(consumer, moment(seconds), most)
+
+        assert (due(0), due(0, 2)) == (5, 2)
+        failing, postponed, _ = lease(store, 0, 3, "local")
+        assert (due(59), due(60)) == (2, 5)
+        with store.writing("local") as rows:
+            rows.postpone_job(failing, moment(0), "out of luck", 1)
+            rows.postpone_job(postponed, moment(0), "out of luck", 3)
+        assert (due(0), due(59), due(60)) == (2, 3, 4)
+        assert due(60, consumer="mirror") == 0
 
     def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(
         self, store: Store, engine: Engine

@@ -1,6 +1,7 @@
 """A search finds by meaning what was just written, if not too much waits."""
 
 from dataclasses import replace
+from itertools import pairwise
 from threading import Thread
 
 import pytest
@@ -132,6 +133,27 @@ def test_when_the_time_is_over_a_long_text_keeps_its_vectors_and_goes_on_later(
             counts.append(sum(rows.models().values()))
     assert counts == sorted(set(counts)), "each step makes some"
     assert (counts[0] < 40, counts[-1], done) == (True, 40, 1)
+
+
+@pytest.mark.parametrize("failed", [0, 40])
+def test_a_lease_takes_a_part_of_what_is_left_and_failed_jobs_are_not_left(
+    smart: App, monkeypatch: pytest.MonkeyPatch, failed: int
+) -> None:
+    monkeypatch.setattr(worker, "MAX_JOBS_PER_LEASE", 2)
+    monkeypatch.setattr(worker, "MAX_JOBS_PER_BULK_LEASE", 8)
+    write_in_bulk(smart, failed)
+    with smart.store.writing(None) as rows:
+        for job in rows.lease_jobs("embed", smart.clock.now(), failed, 60):
+            rows.postpone_job(job, smart.clock.now(), "out of luck", tries=1)
+    write_in_bulk(smart, 20)
+    embedder = smart.embedder
+    assert embedder is not None
+    assert embedder.wait(60.0)
+    embed_worker = EmbedWorker(smart.store, embedder, smart.clock, smart.stage.row)
+    done = [0]
+    embed_worker.drain(tell=done.append)
+    # After the first two 18 are left, of which a quarter is 4.
+    assert [after - before for before, after in pairwise(done)] == [2, 4, 3, 2, 2, 2, 2, 2, 1]
 
 
 def test_the_best_hits_by_words_are_compared_by_meaning_though_their_vectors_wait(

@@ -24,6 +24,13 @@ class Outbox(Protocol):
         """How many jobs are not done yet; counting stops at `most`."""
         ...
 
+    def count_due(self, consumer: str, now: str, most: int) -> int:
+        """How many jobs of all tenants a worker could lease now; counting stops at `most`.
+
+        Those that were given up, that wait for another try or that somebody works on do not count.
+        """
+        ...
+
     def count_leased(self, tenant: str, consumer: str, now: str) -> int:
         """How many jobs of a tenant somebody works on; leases that have ended do not count."""
         ...

@@ -792,6 +792,10 @@ class StoreReader(ABC):
             row = self.statements.row("count_waiting_of_all", consumer=consumer, limit=most)
         return row.jobs if row else 0
 
+    def count_due(self, consumer: str, now: str, most: int) -> int:
+        row = self.statements.row("count_due_of_all", consumer=consumer, now=now, limit=most)
+        return row.jobs if row else 0
+
     def count_leased(self, tenant: str, consumer: str, now: str) -> int:
         row = self.statements.row("count_leased", tenant=tenant, consumer=consumer, now=now)
         return row.jobs if row else 0

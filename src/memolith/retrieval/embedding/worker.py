@@ -23,8 +23,8 @@ MAX_JOBS_PER_BULK_LEASE = 128
 the same length fill the runs of the model."""
 
 LEASES_AT_THE_END = 4
-"""No lease takes more than one in so many of the jobs that are left, so that several workers end
-together."""
+"""A lease takes at most one in so many of the jobs that are left, but always up to
+`MAX_JOBS_PER_LEASE`, so that several workers end together."""
 
 JOBS_PER_WRITE = 32
 """How many jobs are stored at once, so that others do not wait long for the write lock."""
@@ -62,9 +62,9 @@ def tell_nobody(done: int) -> None:
     """Stands in where nobody wants to know how many jobs are done."""
 
 
-def _most_per_lease(rows: Reader) -> int:
-    """How many jobs a worker leases next, where nobody waits for it."""
-    left = rows.count_waiting(None, CONSUMER, LEASES_AT_THE_END * MAX_JOBS_PER_BULK_LEASE)
+def _most_per_lease(rows: Reader, now: str) -> int:
+    """How many jobs a worker may lease next, where nobody waits for it."""
+    left = rows.count_due(CONSUMER, now, LEASES_AT_THE_END * MAX_JOBS_PER_BULK_LEASE)
     return max(MAX_JOBS_PER_LEASE, left // LEASES_AT_THE_END)
 
 
@@ -100,8 +100,9 @@ class EmbedWorker(NamedTuple):
         size = FIRST_LEASE_OF_SHORT_BUDGET if budget_s <= SHORT_BUDGET_S else MAX_JOBS_PER_LEASE
         while time.monotonic() < end_s:
             with self.store.writing(tenant, budget_s) as rows:
-                jobs = rows.lease_jobs(CONSUMER, self.clock.now(), size, LEASE_S, tenant)
-                most = MAX_JOBS_PER_LEASE if tenant else _most_per_lease(rows)
+                now = self.clock.now()
+                jobs = rows.lease_jobs(CONSUMER, now, size, LEASE_S, tenant)
+                most = MAX_JOBS_PER_LEASE if tenant else _most_per_lease(rows, now)
             if not jobs:
                 if tenant is None or not self._others_finish(tenant, end_s):
                     break

@@ -1537,6 +1537,16 @@ from (select 1 from outbox where tenant = %(tenant)s and consumer = %(consumer)s
 select count(*) as jobs
 from (select 1 from outbox where consumer = %(consumer)s limit %(limit)s) w;
 
+-- name: count_due_of_all
+-- How many jobs of all tenants a worker could lease now, counted up to a limit.
+select count(*) as jobs
+from (
+    select 1
+    from outbox
+    where consumer = %(consumer)s and status <> 'failed' and due <= %(now)s
+    limit %(limit)s
+) w;
+
 -- name: count_leased
 -- How many jobs of a tenant somebody has leased and not settled yet.
 select count(*) as jobs

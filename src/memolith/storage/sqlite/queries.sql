@@ -1411,6 +1411,16 @@ from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit
 select count(*) as jobs
 from (select 1 from outbox where consumer = :consumer limit :limit) w;
 
+-- name: count_due_of_all
+-- How many jobs of all tenants a worker could lease now, counted up to a limit.
+select count(*) as jobs
+from (
+    select 1
+    from outbox
+    where consumer = :consumer and status <> 'failed' and due <= :now
+    limit :limit
+) w;
+
 -- name: count_leased
 -- How many jobs of a tenant somebody has leased and not settled yet.
 select count(*) as jobs
