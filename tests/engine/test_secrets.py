@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memolith.redaction.assignments import SecretMatch
 from memolith.redaction.detector import MARK, find, redact
+from tests.hostile import CLOCK_STEP_S, cpu_time_of, harmless_text, is_linear
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -458,7 +459,10 @@ NEGATIVE = [
     "secret: arn:aws:secretsmanager:eu:1:secret:a1",
 ]
 
-# Each would take minutes if any pattern read its text over and over again.
+# Each would take much longer than harmless text if any pattern read its text over and over again.
+MARGIN = 30
+"""Linear work on hostile text is up to 17 times as much: most of its words may begin a secret."""
+
 each_length = pytest.mark.parametrize(
     "length", [100_000, pytest.param(1_100_000, marks=pytest.mark.full)]
 )
@@ -622,16 +626,36 @@ def test_findings_are_in_order_and_do_not_overlap(text: str) -> None:
         ends = finding.end
 
 
+def shortened(text: str, length: int) -> str:
+    """The text at most that long, with its own end: some patterns fail only there."""
+    if len(text) <= length:
+        return text
+    return text[: length - 1] + text[-1]
+
+
+def redacted_in_time(text: str) -> tuple[str, dict[str, int]]:
+    """What `redact` makes of a text, in about as much CPU time as of harmless text of its size."""
+    results: list[tuple[str, dict[str, int]]] = []
+    harmless = harmless_text(len(text))
+    limit_s = 1.5 * MARGIN * max(cpu_time_of(lambda: redact(harmless)), CLOCK_STEP_S)
+
+    def hostile_s() -> float:
+        return cpu_time_of(lambda: results.append(redact(text)), limit_s)
+
+    assert is_linear(hostile_s, lambda: cpu_time_of(lambda: redact(harmless)), MARGIN)
+    return results[0]
+
+
 @each_length
 @pytest.mark.parametrize("text", HOSTILE_BUT_CLEAN, ids=lambda text: text[:16])
 def test_a_hostile_text_without_a_secret_comes_back_as_it_was(text: str, length: int) -> None:
-    text = text[:length]
-    assert redact(text) == (text, {})
+    text = shortened(text, length)
+    assert redacted_in_time(text) == (text, {})
 
 
 @each_length
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:16])
 def test_a_hostile_text_full_of_secrets_comes_back_clean(text: str, length: int) -> None:
-    clean, counts = redact(text[:length])
+    clean, counts = redacted_in_time(shortened(text, length))
     assert counts
     assert find(clean) == []
