@@ -196,8 +196,15 @@ async def serve_and_hang_up(server: uvicorn.Server, listener: socket.socket) -> 
     await server.serve(sockets=[listener])
     for connection in list(server.server_state.connections):
         connection.transport.abort()
-    while server.server_state.connections:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(TIMEOUT_S):
+        while server.server_state.connections:
+            await asyncio.sleep(0)
+
+
+def run_and_hang_up(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Run on the same kind of loop as `Server.run`."""
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        runner.run(serve_and_hang_up(server, listener))
 
 
 @contextmanager
@@ -206,9 +213,7 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
     app = open_app(Settings(**{"data": folder, "embedder": "none", **settings}))
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(server_config(build(app, read_only=read_only), app.settings, 2))
-    running = threading.Thread(
-        target=lambda: asyncio.run(serve_and_hang_up(server, listener)), daemon=True
-    )
+    running = threading.Thread(target=run_and_hang_up, args=(server, listener), daemon=True)
     running.start()
     served = Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, [])
     try:
@@ -220,6 +225,7 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
         # A server that is told to end while it starts leaves its socket open.
         listener.close()
         app.close()
+        assert not running.is_alive()
 
 
 def wait_for_room_in_the_minute(seconds: int = 20) -> None:
