@@ -75,7 +75,7 @@ bench: compiled
 	$(BIN)/python -m pip install --editable ".[bench]"
 	$(BIN)/python -m bench
 
-# This commit next to the last release (bench/baseline.toml). A line that is more than 20 % slower
+# This commit next to the commit that bench/baseline.toml names. A line that is more than 20 % slower
 # in four measurements out of four fails.
 bench-quick: compiled
 	$(BIN)/python -m bench.quick

@@ -1,4 +1,6 @@
-"""Is this commit slower than the last release? `make bench-quick` compares both in one run.
+"""Is this commit slower than an earlier one? `make bench-quick` compares both in one run.
+
+The earlier one is the commit that `bench/baseline.toml` names.
 
 Both programs are started side by side and measured in turns, so that a busy machine is busy for
 both, and CPU seconds are compared instead of time on the clock. A line that looks slow is measured
@@ -306,7 +308,7 @@ def verdict(slow: bool, attempt: int, limit: float) -> str:
 
 
 def baseline_source(commit: str) -> Path:
-    """The source of the last release, out of the history."""
+    """The source of the commit that `bench/baseline.toml` names, out of the history."""
     place = CACHE / commit
     if place.is_dir():
         return place / "src"

@@ -69,9 +69,10 @@ def machine() -> Figures:
 
 
 def stamp() -> Figures:
-    """When, and which share of the processors others used just before.
+    """When, and which share of the processors was in use just before the measure.
 
-    The load of the last minute would count the measure before, which has just ended.
+    It is all use of the machine during `LOOK_S` seconds, by this program too. The load of the last
+    minute would count the measure before, which has just ended.
     """
     busy = psutil.cpu_percent(LOOK_S) / 100
     return {"day": time.strftime("%Y-%m-%d", time.gmtime()), "busy": round(busy, 2)}
