@@ -80,8 +80,20 @@ LONGEST = (
 
 
 ON_ONE_STORE = ("tools", "engine", "interchange")
-"""Folders of tests that see nothing of the store."""
-ON_BOTH_STORES = ("test_core", "test_write_once", "test_idempotency", "test_properties")
+"""Folders whose tests the quick run takes on SQLite alone, to save time. Some of them run SQL that
+differs between the stores; the full run takes them on both."""
+
+ON_BOTH_STORES = (
+    "test_core",
+    "test_filters",
+    "test_idempotency",
+    "test_importers",
+    "test_properties",
+    "test_write_once",
+)
+"""Modules in those folders that the quick run takes on both stores all the same: they try much of
+the SQL that differs, and cost little time."""
+
 MEMORY = "/dev/shm"
 NEEDED_BYTES = 4_000_000_000
 DAY_S = 86_400
@@ -133,9 +145,9 @@ def pytest_runtest_setup() -> None:
 def is_left_to_the_full_run(item: pytest.Item) -> bool:
     """Whether a test is run on SQLite alone where time is short.
 
-    Both stores keep one contract, which is tested on both. Tools, engine and importers see nothing
-    of the store, so a few of their tests will do: the core tools, every write once, and random
-    histories.
+    This is a choice of time. Both stores keep one contract, which is tested on both, so the quick
+    run takes only some tests of tools, engine and importers on PostgreSQL. The others may run SQL
+    that differs between the stores, too; the full run takes all of them on both.
     """
     if "crowd" in getattr(item, "fixturenames", ()):
         return True
