@@ -36,7 +36,8 @@ ROWS = (
     Row("with a tag of 1 %, p50, ms", "filtered_p50_ms", 1),
     Row("with a tag of 1 %, p95, ms", "filtered_p95_ms", 1),
     Row("durable write p50, ms", "write_p50_ms", 1),
-    Row("private memory, MB", "private_memory_mb", 0),
+    Row("unshared memory, with mapped pages of the store, MB", "private_memory_mb", 0),
+    Row("of it what the system cannot take back, MB", "own_memory_mb", 0),
     Row("verify, s", "verify_s", 1),
     Row("backup, s", "backup_s", 1),
     Row("erase one item, s", "erase_s", 2),
@@ -71,6 +72,7 @@ class Result(NamedTuple):
     took_s: float
     load: float
     figures: dict[str, float]
+    cores: int = 2
 
 
 def results(folder: Path = RESULTS) -> list[Result]:
@@ -89,8 +91,8 @@ def table(measured: Sequence[Result]) -> str:
     for row in ROWS:
         cells = [_cell(result, row) for result in measured]
         lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
-    loads = [f"{result.load:.1f}" for result in measured]
-    lines.append("| load of the machine (2 cores) | " + " | ".join(loads) + " |")
+    loads = [f"{result.load:.1f} of {result.cores}" for result in measured]
+    lines.append("| load of the machine, of its cores | " + " | ".join(loads) + " |")
     took = [f"{result.took_s:,.0f}" for result in measured]
     lines.append("| the whole run, s | " + " | ".join(took) + " |")
     return "\n".join(lines)
