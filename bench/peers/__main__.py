@@ -66,6 +66,8 @@ def measure_all(options: argparse.Namespace, names: list[str]) -> None:
     began = time.monotonic()
     for measure in options.measures:
         for name in names:
+            if PEERS[name].only and measure not in PEERS[name].only:
+                continue
             results = Results(folder / f"{name}.json")
             if results.has(measure) and not (options.again or options.smoke):
                 continue

@@ -529,16 +529,16 @@ MEASURES = {
     "start": Measure(20, start),
     "tools": Measure(15, tools),
     "write": Measure(15, write),
-    "scale": Measure(80, scale),
+    "scale": Measure(60, scale),
     "writers3": Measure(25, writers(3)),
-    "writers8": Measure(40, writers(8)),
-    "kill": Measure(25, kill),
+    "writers8": Measure(30, writers(8)),
+    "kill": Measure(20, kill),
     "seen": Measure(15, seen),
     "offline": Measure(30, offline),
-    "deleted": Measure(20, deleted),
-    "hostile": Measure(30, hostile),
-    "unanswered": Measure(40, unanswered),
-    "recall": Measure(120, recall),
+    "deleted": Measure(15, deleted),
+    "hostile": Measure(20, hostile),
+    "unanswered": Measure(30, unanswered),
+    "recall": Measure(90, recall),
 }
 
 

@@ -103,6 +103,8 @@ class Peer(ABC):
     has_tags: ClassVar[bool] = True
     has_conversations: ClassVar[bool] = False
     notes: ClassVar[str] = ""
+    only: ClassVar[Sequence[str]] = ()
+    """The measures that say something new of it; all of them if none is named."""
 
     def install(self) -> None:
         """Make the environment, and the weights."""

@@ -139,6 +139,8 @@ class MemolithStock(Memolith):
     name = "memolith-stock"
     title = "memolith, stock MiniLM"
     notes = "the weights that the others use, and the score that was fitted to the own model"
+    # In all else it is the same program.
+    only = ("scale", "unanswered", "recall")
 
     def install(self) -> None:
         """A copy of the installed package with the other network in it."""
