@@ -1758,6 +1758,25 @@ class StoreContract:
         with pytest.raises(SchemaTooNew, match="update the program"):
             reopen()
 
+    def test_plain_lines_are_imported_once_from_each_source(
+        self, store: Store, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(statements, "MAX_WAITING_ROWS", 20)
+        lines = [
+            json.dumps({"content": f"zebra number {number}", "tags": ["stripes"]})
+            for number in range(8)
+        ]
+        # Two lines that are the same are two items.
+        lines.append(lines[0])
+        import_ = engine.maintenance.import_
+        assert import_(ME, lines, source="zoo").items == 9
+        again = import_(ME, [*lines, json.dumps({"content": "okapi"})], source="zoo")
+        assert (again.items, again.known) == (1, 9)
+        assert import_(ME, lines[:2], source="circus").items == 2
+        assert len(search(store, "zebra")) == 11
+        assert search(store, "okapi")
+        assert engine.maintenance.verify() == []
+
     def test_an_export_imported_elsewhere_gives_equal_rows(
         self, store: Store, engine: Engine, new_address: Callable[[], str]
     ) -> None:

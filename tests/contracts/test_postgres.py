@@ -1,5 +1,6 @@
 """PostgreSQL keeps the promises of the store, and outlives its server's crash."""
 
+import json
 import random
 from array import array
 from collections.abc import Callable, Iterator
@@ -13,12 +14,13 @@ pytest.importorskip(
 )
 
 from memolith.domain.queries import Filter
+from memolith.storage import statements
 from memolith.storage.postgres.own_index import PostgresStage
 from memolith.storage.postgres.statements import QUERIES
 from memolith.storage.postgres.store import PostgresStore
 from memolith.storage.postgres.vectors import MIN_PASSAGES_OF_LARGE_TENANT as LARGE
 from tests.conftest import ME, note
-from tests.contracts.store import StoreContract, listed, whole
+from tests.contracts.store import LATER, StoreContract, listed, whole
 from tests.postgres import Server, a_cluster, prepare
 from tests.stores import engine_on, open_store
 
@@ -78,6 +80,44 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
             assert "(id >= i.low) AND (id < i.high)" in " ".join(
                 line for (line,) in plan if "Index Cond" in line
             )
+
+
+def test_a_long_batch_may_take_longer_than_one_answer(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is for a server that says nothing, and not for one that has much to do."""
+    monkeypatch.setattr(statements, "MAX_WAITING_ROWS", 10)
+    limit_s, rows_s, lines = 1.0, 0.1, 30
+    with closing(on_postgres(address)) as store:
+        maintenance = engine_on(store).maintenance
+        maintenance.import_(ME, [json.dumps({"content": "the first of all"})])
+        with store.owning() as db:
+            db.execute(
+                f"""
+                create function slow() returns trigger language plpgsql as
+                $$ begin perform pg_sleep({rows_s}); return new; end $$;
+                create trigger slow before insert on item for each row execute function slow()
+                """
+            )
+        monkeypatch.setattr(store, "_answer_s", limit_s)
+        assert lines * rows_s > 2 * limit_s
+        texts = [json.dumps({"content": f"zebra number {number}"}) for number in range(lines)]
+        assert maintenance.import_(ME, texts).items == lines
+        assert maintenance.verify() == []
+
+
+def test_work_of_a_tenant_that_moves_is_not_due(address: str) -> None:
+    with closing(on_postgres(address)) as store:
+        engine_on(store).writing.remember(ME, note("text", id="a"))
+
+        def due() -> int:
+            with store.reading(None) as rows:
+                return rows.count_due("embed", LATER, 10)
+
+        assert due() == 1
+        with store.writing(ME.tenant) as rows:
+            rows.set_frozen(ME.tenant, True)
+        assert due() == 0
 
 
 def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address: str) -> None:

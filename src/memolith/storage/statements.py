@@ -95,6 +95,7 @@ class Statements(ABC):
     def _add_rows(self) -> None:
         waiting = self._waiting
         self._drop_waiting()
+        self._await_sent()
         for name in sorted(waiting, key=lambda name: name != ADDED_FIRST):
             self._do_for_each(name, waiting[name])
 
@@ -176,6 +177,13 @@ class Statements(ABC):
     @abstractmethod
     def _do_for_each(self, name: str, rows: Sequence[Parameters]) -> None:
         """Run a statement that adds rows for each of these."""
+
+    @abstractmethod
+    def _await_sent(self) -> None:
+        """Wait until the database has added the rows that were sent before, if any are under way.
+
+        So it never has more to do than what one wait for an answer may take.
+        """
 
     @abstractmethod
     def _await_added(self) -> None:

@@ -98,7 +98,8 @@ class PostgresStatements(Statements):
         super().__init__()
         self.db = db
         self._sending = ExitStack()
-        """The pipeline in which rows are added while the next ones are made."""
+        """Ends the pipeline in which rows are added while the next ones are made."""
+        self._pipeline: psycopg.Pipeline | None = None
 
     def _do(self, name: str, values: Parameters) -> None:
         # Inside a pipeline, its error shows at the end.
@@ -106,14 +107,20 @@ class PostgresStatements(Statements):
 
     def _do_for_each(self, name: str, rows: Sequence[Parameters]) -> None:
         if self.adds_together and self.db.pgconn.pipeline_status == PipelineStatus.OFF:
-            self._sending.enter_context(self.db.pipeline())
+            self._pipeline = self._sending.enter_context(self.db.pipeline())
         # The statement takes all rows at once; COPY would not heed row-level security.
         self.db.execute(QUERIES[name], {"rows": json.dumps(rows, ensure_ascii=False)})
 
+    def _await_sent(self) -> None:
+        if self._pipeline is not None:
+            self._pipeline.sync()
+
     def _await_added(self) -> None:
+        self._pipeline = None
         self._sending.close()
 
     def _abandon_added(self) -> None:
+        self._pipeline = None
         # Given the error at hand, the driver keeps to itself that the pipeline was broken off.
         self._sending.__exit__(*sys.exc_info())
 
@@ -141,16 +148,19 @@ class PostgresStatements(Statements):
 
 
 def _within(gen: Generator[Any, Any, Answer], limit_s: float) -> Generator[Any, Any, Answer]:
-    """The same steps of the driver, but for NoAnswer when the time is over.
+    """The same steps of the driver, but for NoAnswer when nothing has come for so long.
 
-    The driver asks every tenth of a second whether to go on: it sends that nothing is ready.
+    The driver asks every tenth of a second whether to go on: it sends that nothing is ready. One
+    wait may be for the answers to several statements, each of which may take the whole time.
     """
     deadline = time.monotonic() + limit_s
     try:
         wanted = next(gen)
         while True:
             ready = yield wanted
-            if ready == Ready.NONE and time.monotonic() > deadline:
+            if ready & Ready.R:
+                deadline = time.monotonic() + limit_s
+            elif ready == Ready.NONE and time.monotonic() > deadline:
                 raise NoAnswer(f"no answer within {limit_s:g} s")
             wanted = gen.send(ready)
     except StopIteration as end:

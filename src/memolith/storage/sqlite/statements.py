@@ -32,8 +32,11 @@ class SqliteStatements(Statements):
     def _do_for_each(self, name: str, rows: Sequence[Parameters]) -> None:
         self.db.executemany(QUERIES[name], rows)
 
-    def _await_added(self) -> None:
+    def _await_sent(self) -> None:
         """Nothing to wait for: SQLite has added the rows when it returns."""
+
+    def _await_added(self) -> None:
+        """Nothing to wait for here, either."""
 
     def _abandon_added(self) -> None:
         """Nothing to end, either."""
