@@ -22,9 +22,9 @@ MAX_JOBS_PER_BULK_LEASE = 128
 """Where nobody waits, more texts are embedded together: the more there are, the better those of
 the same length fill the runs of the model."""
 
-LEASES_AT_THE_END = 4
-"""A lease takes at most one in so many of the jobs that are left, but always up to
-`MAX_JOBS_PER_LEASE`, so that several workers end together."""
+LEASES_OF_WHAT_IS_LEFT = 4
+"""What is left is enough for so many leases, so that several workers end together. A lease may
+always take up to `MAX_JOBS_PER_LEASE`, though."""
 
 JOBS_PER_WRITE = 32
 """How many jobs are stored at once, so that others do not wait long for the write lock."""
@@ -62,10 +62,10 @@ def tell_nobody(done: int) -> None:
     """Stands in where nobody wants to know how many jobs are done."""
 
 
-def _most_per_lease(rows: Reader, now: str) -> int:
+def _max_jobs_of_next_lease(rows: Reader, now: str) -> int:
     """How many jobs a worker may lease next, where nobody waits for it."""
-    left = rows.count_due(CONSUMER, now, LEASES_AT_THE_END * MAX_JOBS_PER_BULK_LEASE)
-    return max(MAX_JOBS_PER_LEASE, left // LEASES_AT_THE_END)
+    left = rows.count_due(CONSUMER, now, LEASES_OF_WHAT_IS_LEFT * MAX_JOBS_PER_BULK_LEASE)
+    return max(MAX_JOBS_PER_LEASE, left // LEASES_OF_WHAT_IS_LEFT)
 
 
 class EmbedWorker(NamedTuple):
@@ -102,7 +102,9 @@ class EmbedWorker(NamedTuple):
             with self.store.writing(tenant, budget_s) as rows:
                 now = self.clock.now()
                 jobs = rows.lease_jobs(CONSUMER, now, size, LEASE_S, tenant)
-                most = MAX_JOBS_PER_LEASE if tenant else _most_per_lease(rows, now)
+                most = MAX_JOBS_PER_LEASE
+                if jobs and tenant is None:
+                    most = _max_jobs_of_next_lease(rows, now)
             if not jobs:
                 if tenant is None or not self._others_finish(tenant, end_s):
                     break

@@ -1544,6 +1544,7 @@ from (
     select 1
     from outbox
     where consumer = %(consumer)s and status <> 'failed' and due <= %(now)s
+        and not exists (select 1 from head where head.tenant = outbox.tenant and frozen)
     limit %(limit)s
 ) w;
 

@@ -1418,6 +1418,7 @@ from (
     select 1
     from outbox
     where consumer = :consumer and status <> 'failed' and due <= :now
+        and not exists (select 1 from head where head.tenant = outbox.tenant and frozen)
     limit :limit
 ) w;
 
