@@ -19,6 +19,7 @@ from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
+from memolith.engine import maintenance
 from memolith.engine.maintenance import LINES_PER_PART
 from memolith.engine.validation import InputRules
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
@@ -278,6 +279,20 @@ def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(
     assert full.engine.maintenance.rebuild(lambda *step: seen.append(step)) == 12
     assert dump(full.store) == before
     assert seen[-1][0] == 12
+
+
+def test_a_rebuild_holds_only_a_few_long_histories_at_once(
+    full: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = dump(full.store)
+    parts: list[int] = []
+    full.engine.maintenance.rebuild(lambda done, of: parts.append(done))
+    monkeypatch.setattr(maintenance, "CHARACTERS_PER_BATCH", 20)
+    smaller: list[int] = []
+    full.engine.maintenance.rebuild(lambda done, of: smaller.append(done))
+    assert dump(full.store) == before
+    assert smaller[-1] == parts[-1]
+    assert len(smaller) > len(parts)
 
 
 # Migrations

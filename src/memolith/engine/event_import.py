@@ -71,8 +71,11 @@ def _check_header(line: Line, event_count: int) -> None:
         )
 
 
-def kept_texts(record: JsonObject) -> Json:
-    """What an import keeps of a line, for work ahead: only in metadata a label tells something."""
+def texts_to_prepare(record: JsonObject) -> Json:
+    """The texts of a line that an import redacts and indexes.
+
+    The names of its own fields are left out: they are no labels of secrets.
+    """
     return record if "event" in record else list(record.values())
 
 
@@ -104,7 +107,7 @@ class TextImport:
     source: str | None
     counts: Counter[str]
     """How often each line has come."""
-    here: set[str]
+    present_streams: set[str]
     """The streams that are here: those that were before, and those that the import has brought."""
 
     def __post_init__(self) -> None:
@@ -115,17 +118,17 @@ class TextImport:
         """Look up together which of these lines are known; they are appended in this order."""
         if self.source is not None:
             ids = [self._id(record, self.source) for record in records]
-            self.here |= self.rows.present_streams(self.rows.tenant, ids)
+            self.present_streams |= self.rows.present_streams(self.rows.tenant, ids)
             self._ids.extend(ids)
 
     def append(self, record: JsonObject) -> Brought:
         """Remember the text of the next line, unless it is known."""
         id = None if self.source is None else self._ids.popleft()
         draft = draft_of(record, id)
-        if id in self.here:
+        if id in self.present_streams:
             return "known"
         made = self.writing.remember_new(self.rows, self.caller, draft, self.intake)
-        self.here.add(made.item.id)
+        self.present_streams.add(made.item.id)
         return "item"
 
     def _id(self, record: JsonObject, source: str) -> str:
@@ -146,24 +149,24 @@ class EventImport:
 
     rows: Writer
     intake: Intake
-    here: set[str]
+    present_streams: set[str]
     """The streams that are here: those that were before, and those that the import has brought."""
     skips_known: bool = False
     """Whether events that are here already are left out, rather than refused."""
     versions: dict[str, int] = field(default_factory=dict)
     """The version that each stream has reached."""
-    present: dict[str, list[Event]] = field(default_factory=dict)
+    earlier_events: dict[str, list[Event]] = field(default_factory=dict)
     """The events that a stream had before its first event of the import."""
 
     def __post_init__(self) -> None:
-        self._rows_now: dict[str, Item | Link | None] = {}
+        self._row_of_stream: dict[str, Item | Link | None] = {}
         """What the events so far have made of each stream, so that it need not be read again."""
 
     def expect(self, raw_events: Iterable[Json]) -> None:
         """Look up together which streams of these events are here already."""
         streams = [raw.get("stream") for raw in raw_events if isinstance(raw, dict)]
         named = {stream for stream in streams if isinstance(stream, str)}
-        self.here |= self.rows.present_streams(self.rows.tenant, named)
+        self.present_streams |= self.rows.present_streams(self.rows.tenant, named)
 
     def append(self, raw: Json) -> Brought:
         """Append one event, and tell what came of it."""
@@ -180,28 +183,30 @@ class EventImport:
             self._check_item(changes.item, changes)
         self.rows.append(stamped, changes)
         self.versions[event.stream] = event.version
-        self._rows_now[event.stream] = changes.item or changes.link
-        self.here.add(event.stream)
+        self._row_of_stream[event.stream] = changes.item or changes.link
+        self.present_streams.add(event.stream)
         return "item" if event.type == "remembered" else "event"
 
     def _row_before(self, stream: str) -> Item | Link | None:
-        if stream in self._rows_now or stream not in self.here:
-            return self._rows_now.get(stream)
+        if stream in self._row_of_stream or stream not in self.present_streams:
+            return self._row_of_stream.get(stream)
         return row_of(self.rows, stream)
 
     def _is_known(self, event: Event) -> bool:
         """Whether the event is here already; another one in its place is refused."""
         stream = event.stream
-        if stream not in self.present:
-            is_here = stream in self.here
-            self.present[stream] = self.rows.events(self.rows.tenant, stream) if is_here else []
-            self.versions.setdefault(stream, len(self.present[stream]))
-        if any(present.type == "erased" for present in self.present[stream]):
+        if stream not in self.earlier_events:
+            is_here = stream in self.present_streams
+            self.earlier_events[stream] = (
+                self.rows.events(self.rows.tenant, stream) if is_here else []
+            )
+            self.versions.setdefault(stream, len(self.earlier_events[stream]))
+        if any(earlier.type == "erased" for earlier in self.earlier_events[stream]):
             # An old export does not bring back what was erased for good.
             return True
-        for present in self.present[stream]:
-            if present.version == event.version:
-                if _identity(present) == _identity(self._without_secrets(event)):
+        for earlier in self.earlier_events[stream]:
+            if earlier.version == event.version:
+                if _identity(earlier) == _identity(self._without_secrets(event)):
                     return True
                 raise Conflict(
                     f"{stream[:100]} has another version {event.version} here; import into an "
@@ -239,7 +244,7 @@ class EventImport:
         tenant = self.rows.tenant
         stream = event.stream
         version = self.versions.get(stream, 0)
-        if stream not in self.versions and stream in self.here:
+        if stream not in self.versions and stream in self.present_streams:
             raise Conflict(
                 f"{stream[:100]} is here already; import into an empty tenant.", id=stream
             )

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from memolith.domain.callers import Caller
 from memolith.domain.events import Changes, Event
@@ -17,8 +17,8 @@ from memolith.engine.event_import import (
     EventImport,
     Line,
     TextImport,
-    kept_texts,
     read_lines,
+    texts_to_prepare,
 )
 from memolith.engine.progress import Progress, no_progress
 from memolith.engine.recall import Recall
@@ -31,8 +31,10 @@ from memolith.ports.store import Store, Writer
 from memolith.ports.telemetry import Waiting
 
 STREAMS_PER_TRANSACTION = 100
-STREAMS_PER_BATCH = 200
-"""How many histories a rebuild reads before it writes their rows together."""
+EVENTS_PER_BATCH = 500
+"""A rebuild writes the rows of histories together that have about so many events."""
+CHARACTERS_PER_BATCH = 5_000_000
+"""A rebuild keeps about so many characters of events in memory, unless one history has more."""
 LINES_PER_PART = 50
 """How many lines an import in parts writes before others have their turn."""
 LEFT_OUT_OF_EXPORTS = (
@@ -151,10 +153,7 @@ class Maintenance:
         with self.store.rebuilding() as writer_of:
             for tenant in tenants:
                 rows = writer_of(tenant)
-                streams = rows.streams(tenant)
-                for start in range(0, len(streams), STREAMS_PER_BATCH):
-                    part = streams[start : start + STREAMS_PER_BATCH]
-                    histories = [rows.events(tenant, stream) for stream in part]
+                for histories in _histories_in_parts(rows, tenant):
                     with rows.batch():
                         for events in histories:
                             _rebuild_stream(rows, events)
@@ -225,7 +224,9 @@ class Maintenance:
                 progress(start + done, len(records))
 
             with (
-                self.ahead.on(caller.tenant, [kept_texts(line.record) for line in part], tell),
+                self.ahead.on(
+                    caller.tenant, [texts_to_prepare(line.record) for line in part], tell
+                ),
                 self.store.writing(caller.tenant) as rows,
             ):
                 run.keep(rows, part)
@@ -250,10 +251,16 @@ class _ImportRun:
 
     def keep(self, rows: Writer, lines: Sequence[Line]) -> None:
         """Append these lines in one transaction."""
-        here: set[str] = set()
-        events = EventImport(rows, self.intake, here, skips_known=self.source is not None)
+        present: set[str] = set()
+        events = EventImport(rows, self.intake, present, skips_known=self.source is not None)
         texts = TextImport(
-            rows, self.caller, self.intake, self.maintenance.writing, self.source, self.counts, here
+            rows,
+            self.caller,
+            self.intake,
+            self.maintenance.writing,
+            self.source,
+            self.counts,
+            present,
         )
         texts.expect(line.record for line in lines if "event" not in line.record)
         events.expect(line.record["event"] for line in lines if "event" in line.record)
@@ -274,6 +281,31 @@ class _ImportRun:
                 raise
             self.new_items += brought == "item"
             self.known += brought == "known"
+
+
+def _histories_in_parts(rows: Writer, tenant: str) -> Iterator[list[list[Event]]]:
+    """The histories of a tenant, as many at once as are short enough together."""
+    part: list[list[Event]] = []
+    events_in_part = 0
+    characters_in_part = 0
+    for stream in rows.streams(tenant):
+        events = rows.events(tenant, stream)
+        part.append(events)
+        events_in_part += len(events)
+        characters_in_part += sum(map(_text_length, events))
+        if events_in_part >= EVENTS_PER_BATCH or characters_in_part >= CHARACTERS_PER_BATCH:
+            yield part
+            part = []
+            events_in_part = 0
+            characters_in_part = 0
+    if part:
+        yield part
+
+
+def _text_length(event: Event) -> int:
+    """How many characters of text an event holds."""
+    blocks = cast("list[dict[str, str]]", event.data.get("blocks") or [])
+    return sum(len(block.get("text", "")) for block in blocks)
 
 
 def _rebuild_stream(rows: Writer, events: list[Event]) -> None:
