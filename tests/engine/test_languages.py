@@ -1,5 +1,7 @@
 """Words of other languages: how they become terms, how texts are cut, and what search finds."""
 
+from itertools import cycle, islice
+
 import pytest
 from bench.languages import (
     LANGUAGES,
@@ -7,7 +9,7 @@ from bench.languages import (
     score_of_fts5,
     score_of_memolith,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memolith.bootstrap import App
@@ -211,13 +213,26 @@ PARTS_OF_SENTENCES = (
 
 
 @pytest.mark.parametrize("version", [FIRST_CHUNKER, CHUNKER])
-@given(parts=st.lists(st.sampled_from([*PARTS_OF_SENTENCES, "x" * 900, " " * 500]), max_size=900))
+@given(
+    parts=st.lists(
+        st.sampled_from([*PARTS_OF_SENTENCES, "x" * 900, " " * 500]), min_size=1, max_size=40
+    ),
+    words=st.integers(250, 900),
+)
+@example(parts=["no "], words=450)
+@example(parts=["  eleven", "-"], words=450)
 def test_a_long_sentence_is_cut_as_if_its_words_were_weighed_one_by_one(
-    version: int, parts: list[str]
+    version: int, parts: list[str], words: int
 ) -> None:
-    sentence = "A" + "".join(parts * 3)
-    one_by_one = chunking._cut_word_by_word(sentence, chunking._WAYS[version])
-    assert list(chunking._cut(sentence, chunking._WAYS[version])) == list(one_by_one)
+    sentence = "".join(islice(cycle(parts), words))
+    one_by_one = list(chunking._cut_word_by_word(sentence, chunking._WAYS[version]))
+    assert list(chunking._cut(sentence, chunking._WAYS[version])) == one_by_one
+
+
+@pytest.mark.parametrize("version", [FIRST_CHUNKER, CHUNKER])
+def test_a_sentence_of_short_words_is_cut_after_so_many_tokens(version: int) -> None:
+    pieces = list(chunking._cut("no " * 450, chunking._WAYS[version]))
+    assert [len(piece.split()) for piece in pieces] == [200, 200, 50]
 
 
 def test_chinese_counts_a_character_as_a_token() -> None:
