@@ -8,6 +8,7 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch, Superseded
 from memolith.domain.passages import Block
+from memolith.domain.queries import Query
 from memolith.engine.superseding import COMPARED_KINDS
 from memolith.errors import Unavailable
 from tests.conftest import ME, note
@@ -106,6 +107,33 @@ def test_a_changed_text_is_compared_anew(smart: App) -> None:
     assert marks(smart, "old") == {}
     smart.engine.writing.revise(ME, "new", Patch(blocks=(Block(NEW),)))
     assert marks(smart, "old")
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("where does Olga live?", "new"),
+        ("which city does Olga live in?", "new"),
+        ("where did Olga live before?", "old"),
+    ],
+)
+def test_the_newer_of_two_hits_comes_before_the_one_that_it_replaces(
+    smart: App, question: str, first: str
+) -> None:
+    remember(smart, "Olga lives in Graz.", "old")
+    remember(smart, "Olga moved to Linz in May.", "new")
+    assert "old" in marks(smart, "old")
+    hits = smart.engine.recall.search(ME, Query(question)).hits
+    assert hits[0].item.id == first
+    assert {hit.item.id for hit in hits} == {"old", "new"}
+
+
+def test_a_newer_note_that_has_little_to_do_with_the_question_replaces_no_hit(smart: App) -> None:
+    remember(smart, "Olga lives in Graz near the old castle.", "old")
+    remember(smart, "Olga moved to Linz in May.", "new")
+    assert "old" in marks(smart, "old")
+    hits = smart.engine.recall.search(ME, Query("what is near the castle?")).hits
+    assert hits[0].item.id == "old"
 
 
 def test_a_rebuild_makes_the_marks_again(smart: App) -> None:

@@ -28,6 +28,7 @@ from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.ranker import (
     NEAR_REACH,
+    READ_TOGETHER,
     SESSION_REACH,
     Asked,
     Evidence,
@@ -54,6 +55,8 @@ LAST_SHARE = 0.25
 """If a quarter of this last part of a side is worth returning, more of it are looked at."""
 MAX_WITH_NEIGHBOURS = 40
 """For how many of the best hits the passages before and after are hits, too."""
+MIN_SHARE_OF_SUCCESSOR = 0.3
+"""A newer hit takes the place of the one that it replaces if it has so much of its score."""
 MAX_JUDGED = 20
 """How many of the best hits the judge of deep search reads."""
 MAX_PERIODS = 4
@@ -126,6 +129,8 @@ class Search:
         """The candidates that are compared by meaning even if their vectors wait to be made."""
         self._superseded: set[str] = set()
         """The items, of those that were read, that a newer one contradicts."""
+        self._successors: dict[str, str] = {}
+        """The newer ones of those that are marked as replaced."""
         self._sure: PassageRef | None = None
         """The best hit, if it is most likely right."""
 
@@ -346,7 +351,8 @@ class Search:
             for hit in _in_order(scores.values())[: 2 * MAX_COMPARED_HITS]
             if hit.score >= self._ranker.floor and self._is_alone(hit.ref)
         ]
-        changed = changed_by_newer(self._asked.terms, best, self._lexicon.query_terms)
+        changed = self._marked_pairs(best, scores)
+        changed |= changed_by_newer(self._asked.terms, best, self._lexicon.query_terms)
         items = {scores[ref].passage.item for ref in changed}
         # What the older ones would be worth; some are marked since they were replaced.
         self._superseded -= items
@@ -362,6 +368,24 @@ class Search:
                 changes[newer] = better._replace(score=max(better.score, before[older]))
                 changes.setdefault(older, scores[older])
         return changes
+
+    def _marked_pairs(
+        self, best: Sequence[DatedText], scores: Mapping[PassageRef, Ranked]
+    ) -> dict[PassageRef, PassageRef]:
+        """The hits that are marked as replaced by another one here, each with that one.
+
+        A newer one that has far less to do with the question does not answer in its place.
+        """
+        refs = {scores[text.ref].passage.item: text.ref for text in best}
+        pairs = {}
+        for item, older in refs.items():
+            newer = refs.get(self._successors.get(item, ""))
+            if (
+                newer is not None
+                and scores[newer].score >= MIN_SHARE_OF_SUCCESSOR * scores[older].score
+            ):
+                pairs[older] = newer
+        return pairs
 
     def _is_alone(self, ref: PassageRef) -> bool:
         """Whether it is the only passage of its item."""
@@ -457,7 +481,9 @@ class Search:
         found = self._rows.passages_at(missing)
         self._compare(found.keys())
         ids = {item.id for item, _ in found.values()}
-        self._superseded.update(self._rows.superseded(self._caller.tenant, ids))
+        marks = self._rows.superseded(self._caller.tenant, ids)
+        self._superseded.update(marks)
+        self._successors.update((item, mark.by) for item, mark in marks.items())
         for ref, (item, _) in found.items():
             self._items[item_row_of(ref)] = item
         waiting = found.keys() & (self._best_by_words - self._cosines.keys())
@@ -491,9 +517,7 @@ class Search:
         read = []
         for hit, verdict in zip(best, verdicts, strict=True):
             score = self._ranker.deepened(hit.score, verdict)
-            read.append(
-                hit._replace(score=score, reasons={**hit.reasons, "read together": verdict})
-            )
+            read.append(hit._replace(score=score, reasons={**hit.reasons, READ_TOGETHER: verdict}))
         lowest = min((hit.score for hit in read), default=0.0)
         rest = [hit._replace(score=min(hit.score, lowest)) for hit in ranked[MAX_JUDGED:]]
         return _in_order(read) + rest
