@@ -44,8 +44,20 @@ BY_HAND_EVERYWHERE = {
     "mentions_date": 3.0,
 }
 BY_HAND = {
-    "said": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 1.0},
-    "written": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 1.0},
+    "said": {
+        **BY_HAND_EVERYWHERE,
+        "phrase": 2.0,
+        "entities": 2.0,
+        "all_words": 1.0,
+        "only_word": 1.0,
+    },
+    "written": {
+        **BY_HAND_EVERYWHERE,
+        "phrase": 2.0,
+        "entities": 2.0,
+        "all_words": 1.0,
+        "only_word": 4.0,
+    },
     "text": {**BY_HAND_EVERYWHERE, "phrase": 2.0, "entities": 2.0, "all_words": 3.0},
     "vector": BY_HAND_EVERYWHERE,
 }
@@ -137,6 +149,9 @@ PARTS_OF_WORTH = {"conversation": 1.0, "notes": 1.0, "file": 0.05, "language": 0
 """The same for what a sum is worth."""
 
 FOREIGN_PART = 0.5
+MAX_FOREIGN = 60
+"""So many questions of other collections are asked of each."""
+
 POOL = 100
 """The order is fitted to so many of the best candidates of a question, and to all right ones."""
 
@@ -296,11 +311,12 @@ class Stored:
             self.keys |= {(item.id, place): key for place, (key, _, _) in enumerate(group)}
         self.app.upkeep.run()
 
-    def ask(self, text: str, right: frozenset[str], origin: str) -> Answered:
+    def ask(self, question: Probe) -> Answered:
         """The candidates of a question with their signals."""
         self.recorder.found.clear()
-        self.app.engine.recall.search(ME, Query(text, threshold=1.0, limit=1))
-        answered = Answered(self.material, origin, [], [], [], [], right, text)
+        self.app.engine.recall.search(ME, Query(question.text, threshold=1.0, limit=1))
+        right = question.right
+        answered = Answered(self.material, question.origin, [], [], [], [], right, question.text)
         near = near_evidence(self.material, right)
         for (_, passage, _, _), signals in self.recorder.found.values():
             key = self.keys[passage.item, passage.block]
@@ -344,36 +360,55 @@ def near_evidence(material: Material, right: frozenset[str]) -> Near:
     return Near(frozenset(next_to), frozenset(turns), frozenset(sessions))
 
 
+class Probe(NamedTuple):
+    """A question that is put to a collection."""
+
+    text: str
+    right: frozenset[str]
+    origin: str
+    """As that of `Answered`."""
+
+
+def questions_for(
+    material: Material, materials: Sequence[Material], pick: random.Random
+) -> Iterator[Probe]:
+    """All questions of a collection, and some that nothing in it answers."""
+    for question in material.questions:
+        yield Probe(question.text, question.right, "own")
+    foreign = list(_foreign_questions(material, materials))
+    for question, other in pick.sample(foreign, min(len(foreign), MAX_FOREIGN)):
+        yield Probe(question.text, frozenset(), "foreign")
+        renamed = _renamed(question.text, other.speakers, material.speakers)
+        if renamed != question.text:
+            yield Probe(renamed, frozenset(), "renamed")
+    for _ in range(3):
+        yield Probe(" ".join(pick.sample(NOISE, 3)), frozenset(), "noise")
+
+
+def _foreign_questions(
+    material: Material, materials: Sequence[Material]
+) -> Iterator[tuple[Asking, Material]]:
+    """The questions of other collections that are of the same kind."""
+    others = [other for other in materials if other.kind == material.kind]
+    if material.kind == "notes":
+        others += [other for other in materials if other.kind == "conversation"]
+    for other in others:
+        # Worlds of one name are about the same people.
+        is_related = not material.name.startswith("locomo") and other.name.startswith(
+            material.name[:6]
+        )
+        if other.name != material.name and not is_related:
+            for question in other.questions:
+                yield question, other
+
+
 def answers(materials: Sequence[Material]) -> Iterator[Answered]:
     """Every question in its own collection, and some where nothing answers them."""
     pick = random.Random(11)
     for material in materials:
         stored = Stored(material)
-        for question in material.questions:
-            yield stored.ask(question.text, question.right, "own")
-        same_kind = [other for other in materials if other.kind == material.kind]
-        if material.kind == "notes":
-            same_kind += [other for other in materials if other.kind == "conversation"]
-        foreign = [
-            (question, other)
-            for other in same_kind
-            if other.name != material.name and not other.name.startswith(material.name[:6])
-            for question in other.questions
-        ]
-        if material.name.startswith("locomo"):
-            foreign = [
-                (question, one)
-                for one in same_kind
-                if one.name != material.name
-                for question in one.questions
-            ]
-        for question, other in pick.sample(foreign, min(len(foreign), 60)):
-            yield stored.ask(question.text, frozenset(), "foreign")
-            renamed = _renamed(question.text, other.speakers, material.speakers)
-            if renamed != question.text:
-                yield stored.ask(renamed, frozenset(), "renamed")
-        for _ in range(3):
-            yield stored.ask(" ".join(pick.sample(NOISE, 3)), frozenset(), "noise")
+        for question in questions_for(material, materials, pick):
+            yield stored.ask(question)
         stored.close()
         print(f"  asked {material.name}", flush=True)
 
@@ -675,19 +710,21 @@ def crossed(answered: Sequence[Answered], mode: str) -> None:
         )
 
 
-def write(
-    found: Mapping[str, weights.Combination],
-    deep: Mapping[str, float],
-    sure: Mapping[str, Mapping[str, float]],
-    bounds: Mapping[str, float],
-) -> None:
+def write(chosen: weights.Weights) -> None:
     """Write the file that ranking reads."""
-    lines = ["# Fitted by `python -m bench.fit_ranking`."]
-    parts = {"bounds": bounds, "deep": deep}
-    parts |= {f"sure.{part}": values for part, values in sure.items()}
-    for mode, chosen in found.items():
-        parts[f"{mode}.order"] = chosen.order
-        parts[f"{mode}.worth"] = chosen.worth
+    bounds = {
+        "floor": chosen.floor,
+        "likely": chosen.likely,
+        **{f"strong_{part}": bound for part, bound in chosen.strong.items()},
+        **{f"strong_deep_{part}": bound for part, bound in chosen.strong_deep.items()},
+    }
+    parts = {"bounds": bounds, "deep": chosen.deep}
+    parts |= {f"sure.{part}": values for part, values in chosen.sure.items()}
+    parts |= {f"sure_deep.{part}": values for part, values in chosen.sure_deep.items()}
+    for part, combination in chosen.combinations().items():
+        parts[f"{part}.order"] = combination.order
+        parts[f"{part}.worth"] = combination.worth
+    lines = ["# Fitted by `python -m bench.fit_ranking` and `python -m bench.fit_deep`."]
     for name, values in parts.items():
         lines += ["", f"[{name}]"]
         lines += [f'"{key}" = {value:.4f}' for key, value in values.items()]
@@ -709,15 +746,8 @@ def main() -> None:
     sure = {part: fit_sure(answered, part, chosen) for part in SURE_SIGNALS}
     print("who gets a strong hit, and whether it is right")
     print_sure(answered, chosen, sure)
-    present = weights.weights()
-    bounds = {
-        "floor": present.floor,
-        "likely": present.likely,
-        "strong_said": present.strong["said"],
-        "strong_written": present.strong["written"],
-    }
     if not options.no_write:
-        write(found, present.deep, sure, bounds)
+        write(chosen._replace(sure=sure))
 
 
 def _kept(path: Path | None) -> list[Answered]:

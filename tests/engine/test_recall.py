@@ -13,13 +13,15 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.chunking import weigh
 from memolith.domain.items import Draft, Patch
-from memolith.domain.passages import Block
+from memolith.domain.passages import Block, PassageRef
 from memolith.domain.queries import Condition, Filter, Found, Hit, Query
 from memolith.engine import recall
 from memolith.engine.packing import LEFT_OUT
 from memolith.engine.search import CANDIDATES
 from memolith.engine.validation import Intake, Limits
 from memolith.errors import InvalidInput
+from memolith.ports.ranker import READ_TOGETHER, Ranked
+from memolith.retrieval.ranking.ranker import HybridRanker
 from tests.conftest import ME, At, note
 from tests.stores import each_store
 
@@ -180,6 +182,25 @@ def test_a_small_store_makes_no_hit_surer(smart: App, question: str, strengths: 
         smart.engine.writing.remember(ME, note(FACTS[name]))
 
     assert found(smart, question).hits[0].strength in strengths
+
+
+@pytest.mark.parametrize(("verdict", "is_sure"), [(8.0, True), (-8.0, False)])
+def test_in_a_deep_search_the_judge_decides_whether_the_best_hit_is_strong(
+    facts: App, verdict: float, is_sure: bool
+) -> None:
+    best = found(facts, "what does Maria like to drink?").hits[0]
+    reasons = {**best.reasons, READ_TOGETHER: verdict}
+    ranker = HybridRanker()
+    ranked = Ranked(PassageRef(1), best.passage, ranker.deepened(0.3, verdict), reasons)
+    assert ranker.is_sure([ranked]) is is_sure
+
+
+def test_the_note_with_the_only_word_of_a_query_comes_before_short_notes_without_it(
+    smart: App,
+) -> None:
+    for text in ("TODO", "ok", "x", "lk", "My dog is called Rex."):
+        smart.engine.writing.remember(ME, note(text))
+    assert found(smart, "dog").hits[0].passage.text == "My dog is called Rex."
 
 
 def test_a_page_does_not_decide_which_hit_is_strong(facts: App) -> None:

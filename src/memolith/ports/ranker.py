@@ -13,6 +13,9 @@ SESSION_REACH = 6
 NEAR_REACH = 2
 """The words of so many passages before and after count together with those of a passage."""
 
+READ_TOGETHER = "read together"
+"""The reason of a hit that the judge of deep search has read: its verdict."""
+
 
 class NamedSpeaker(NamedTuple):
     """A speaker whom a question names."""

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from memolith.domain.passages import PassageRef
-from memolith.ports.ranker import Asked, Evidence, NamedSpeaker, Ranked, Surroundings
+from memolith.ports.ranker import (
+    READ_TOGETHER,
+    Asked,
+    Evidence,
+    NamedSpeaker,
+    Ranked,
+    Surroundings,
+)
 from memolith.retrieval.ranking.calibration import cosine_of, similarity_of
 from memolith.retrieval.ranking.dates import named_periods, without_dates
 from memolith.retrieval.ranking.known_words import has_known_word
@@ -16,6 +23,7 @@ from memolith.retrieval.ranking.weights import (
     bent,
     certainty,
     combination_of,
+    deepened,
     probability,
     squashed,
     unsquashed,
@@ -134,7 +142,12 @@ class HybridRanker:
         best = ranked[0]
         in_session = REASONS["session"] in best.reasons
         part = "said" if in_session and best.passage.speaker is not None else "written"
-        return certainty(scores, best.reasons, weights().sure[part]) >= weights().strong[part]
+        chosen = weights()
+        if READ_TOGETHER in best.reasons:
+            return (
+                certainty(scores, best.reasons, chosen.sure_deep[part]) >= chosen.strong_deep[part]
+            )
+        return certainty(scores, best.reasons, chosen.sure[part]) >= chosen.strong[part]
 
     def strength(self, score: float, is_sure: bool) -> str:
         """Return what a hit is worth in a word: strong, likely or weak."""
@@ -144,9 +157,7 @@ class HybridRanker:
 
     def deepened(self, score: float, verdict: float) -> float:
         """Return the score of a hit after the judge of deep search has read it."""
-        chosen = weights().deep
-        total = chosen["bias"] + chosen["score"] * unsquashed(score) + chosen["verdict"] * verdict
-        return round(squashed(total), DIGITS)
+        return round(deepened(score, verdict, weights().deep), DIGITS)
 
     def similarity(self, cosine: float) -> float:
         """Return how alike two texts are whose vectors have this cosine."""

@@ -228,8 +228,9 @@ class Signals:
             "question_length": question.length,
             "length": math.log1p(len(terms)) / 5,
         }
-        if own.coverage >= ALL and len(question.words.rarities) > 1:
-            signals["all_words"] = 1.0
+        if own.coverage >= ALL:
+            asks_for_one = len(question.words.rarities) == 1
+            signals["only_word" if asks_for_one else "all_words"] = 1.0
         if cosine is not None:
             signals["meaning"] = max(cosine, 0.0)
         if question.foreign:

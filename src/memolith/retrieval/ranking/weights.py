@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from memolith.ports.ranker import READ_TOGETHER
+
 FILE = Path(__file__).parent / "weights.toml"
 
 BENDS = {"meaning": (0.3, 0.5), "words": (0.3,)}
@@ -66,10 +68,23 @@ class Weights(NamedTuple):
     """For what the judge of deep search has read."""
     sure: Mapping[str, Mapping[str, float]]
     """For the certainty that the best hit is right, if it is said or written."""
+    sure_deep: Mapping[str, Mapping[str, float]]
+    """The same for a best hit that the judge has read."""
     strong: Mapping[str, float]
     """From which certainty on it is strong."""
+    strong_deep: Mapping[str, float]
+    """The same for a best hit that the judge has read."""
     floor: float
     likely: float
+
+    def combinations(self) -> dict[str, Combination]:
+        """The weights of the kinds of search by their names in the file."""
+        return {
+            "said": self.said,
+            "written": self.written,
+            "text": self.text,
+            "vector": self.vector,
+        }
 
 
 @cache
@@ -84,7 +99,12 @@ def weights() -> Weights:
         vector=Combination(**stored["vector"]),
         deep=stored["deep"],
         sure=stored["sure"],
+        sure_deep=stored["sure_deep"],
         strong={"said": bounds["strong_said"], "written": bounds["strong_written"]},
+        strong_deep={
+            "said": bounds["strong_deep_said"],
+            "written": bounds["strong_deep_written"],
+        },
         floor=bounds["floor"],
         likely=bounds["likely"],
     )
@@ -138,6 +158,11 @@ def probability(signals: Mapping[str, float], chosen: Combination) -> float:
     return squashed(odds)
 
 
+def deepened(score: float, verdict: float, deep: Mapping[str, float]) -> float:
+    """The score of a hit after the judge of deep search has read it."""
+    return squashed(deep["bias"] + deep["score"] * unsquashed(score) + deep["verdict"] * verdict)
+
+
 def sure_signals(scores: Sequence[float], reasons: Mapping[str, float]) -> dict[str, float]:
     """What tells whether the best hit of a list is right, from all scores and its own reasons."""
     odds = [unsquashed(max(score, LOWEST_SHARE)) for score in scores[: RIVALS + 1]]
@@ -148,6 +173,7 @@ def sure_signals(scores: Sequence[float], reasons: Mapping[str, float]) -> dict[
         "meaning": reasons.get("meaning", 0.0),
         "words": reasons.get("words", 0.0),
         "lacks_type": reasons.get(LACKS_TYPE, 0.0),
+        "verdict": reasons.get(READ_TOGETHER, 0.0),
     }
 
 
