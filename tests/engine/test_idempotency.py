@@ -17,6 +17,7 @@ from memolith.engine.validation import InputRules
 from memolith.engine.work_ahead import WorkAhead
 from memolith.errors import Conflict, MemolithError, StoreBusy
 from memolith.tools.call import Call
+from memolith.tools.signature import Signature
 from tests.checked import call_with_key
 from tests.conftest import ME, note
 from tests.stores import dump, each_store
@@ -51,6 +52,24 @@ def test_a_repeated_write_gets_the_first_answer_although_the_item_has_changed(ap
     call_with_key(app, "revise", {"id": first["id"], "title": "later"}, None)
     assert call_with_key(app, "remember", arguments, "k") == first
     assert length(app) == 2
+
+
+def test_a_default_that_is_spelled_out_does_not_make_a_repeated_call_another_one(app: App) -> None:
+    first = call_with_key(app, "remember", {"content": "tea"}, "k")
+    spelled_out = {"content": "tea", "kind": "memory", "title": "", "tags": None, "project": None}
+    assert call_with_key(app, "remember", spelled_out, "k") == first
+    assert length(app) == 1
+    refused(app, "remember", {"content": "tea", "kind": "conversation"}, "k")
+
+
+def test_an_answer_that_the_version_before_kept_is_given_again(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = {"content": "tea", "kind": "memory"}
+    with monkeypatch.context() as before:
+        before.setattr(Signature, "without_defaults", lambda self, given: dict(given))
+        first = call_with_key(app, "remember", arguments, "k")
+    assert call_with_key(app, "remember", arguments, "k") == first
 
 
 def test_the_order_of_metadata_does_not_make_a_repeated_call_another_one(app: App) -> None:

@@ -1,11 +1,14 @@
 """The core family: each tool does what it says, and each of its parameters changes the outcome."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
+from memolith.errors import InvalidInput
 from memolith.tools.call import Call
 from memolith.tools.core.dialect import core, list_resources, read_resource
 from tests.conftest import ME
@@ -13,6 +16,7 @@ from tests.stores import each_store
 
 pytestmark = each_store
 MISSING = "00000000-0000-7000-8000-000000000000"
+ADMIN = replace(ME, admin=True)
 
 
 def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str, Any]:
@@ -244,6 +248,48 @@ def test_items_are_resources(app: App, zoo: dict[str, str]) -> None:
     assert [listed.mime_type for listed in list_resources(call)] == ["text/markdown"] * 3
     content = read_resource(call, f"memolith://item/{zoo['okapi']}")
     assert content == "# Okapi\n\nThe okapi looks like a zebra."
+
+
+def test_metadata_hides_no_item(app: App, zoo: dict[str, str]) -> None:
+    past = {"expires_at": "2020-01-01"}
+    assert refused(app, "remember", content="x", metadata=past)["field"] == "metadata"
+    assert refused(app, "revise", id=zoo["zebra"], metadata=past)["field"] == "metadata"
+    line = json.dumps({"content": "x", "metadata": past})
+    with pytest.raises(InvalidInput, match="expires_at"):
+        app.engine.maintenance.import_(ME, [line])
+    assert len(run(app, "list_items")["items"]) == 3
+
+
+@pytest.mark.parametrize("kind", ["concept", "entity", "prompt", "template", "project", "topic"])
+def test_what_is_found_by_its_title_keeps_one(app: App, kind: str) -> None:
+    made = run(app, "remember", content="x", kind=kind, title="named")["id"]
+    assert refused(app, "revise", id=made, title="")["field"] == "title"
+    assert run(app, "revise", id=made, title="renamed")["version"] == 2
+
+
+def test_a_memory_needs_no_title(app: App, zoo: dict[str, str]) -> None:
+    assert run(app, "revise", id=zoo["zebra"], title="Stripes")["version"] == 2
+    assert run(app, "revise", id=zoo["zebra"], title="")["version"] == 3
+
+
+def test_a_filter_takes_a_thousand_different_values(app: App, zoo: dict[str, str]) -> None:
+    tags = [str(number) for number in range(1001)]
+    assert refused(app, "recall", query="zebra", tags=tags)["field"] == "tags"
+    assert ids(run(app, "recall", query="zebra", tags=tags[1:])) == set()
+    # The same again and again counts once.
+    found = run(app, "recall", query="zebra", kinds=["memory"] * 20_000, tags=["animal"] * 20_000)
+    assert ids(found) == {zoo["zebra"]}
+
+
+def test_a_setting_is_not_undone(app: App) -> None:
+    changed = app.registry.run(
+        "set_config", {"key": "max_title_length", "value": "400"}, Call(ADMIN, app.engine)
+    )
+    assert changed.ok, changed.body
+    with app.store.reading(ME.tenant) as rows:
+        event = rows.last_seq(ME.tenant)
+    outcome = app.registry.run("undo_event", {"event": event}, Call(ADMIN, app.engine))
+    assert outcome.body["error"] == "not_undoable"
 
 
 def test_unknown_kinds_are_refused_by_name(app: App) -> None:

@@ -35,6 +35,24 @@ def zoo(app: App) -> dict[str, str]:
     return made
 
 
+@pytest.mark.parametrize("metadata", ["retro", 5, ["a"], None, {"author": "Ann"}])
+def test_what_other_families_keep_under_our_names_breaks_no_memory(app: App, metadata: Any) -> None:
+    attributes = {"metadata": metadata, "summary": 5, "topic_id": ["x"], "mood": "good"}
+    run(app, "remember", content="The zebra is striped.", metadata=attributes)
+    app.upkeep.run()
+    for body in (
+        run(app, "list_memories")["data"][0],
+        run(app, "search_memories", query="zebra")["results"][0],
+    ):
+        assert (body["summary"], body["topic_id"]) == (None, None)
+        assert body["metadata"]["mood"] == "good"
+        assert body["metadata"]["summary"] == 5
+        if isinstance(metadata, dict):
+            assert body["metadata"]["author"] == "Ann"
+        else:
+            assert body["metadata"].get("metadata") == metadata
+
+
 def test_the_documented_create_example_comes_back_whole(app: App) -> None:
     given: dict[str, Any] = {
         "title": "API Integration Guide",

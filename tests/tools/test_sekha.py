@@ -306,6 +306,12 @@ def test_an_unknown_or_senseless_filter_is_refused_by_name(app: App, wrong: dict
     assert next(iter(wrong)) in words
 
 
+def test_an_unknown_filter_is_told_the_names_that_there_are(app: App) -> None:
+    _, words = refused(app, "memory_search", query="zebra", filters={"foo": 1})
+    assert "folder" in words
+    assert "importance_min" in words
+
+
 def test_the_offset_pages_through_all_matches_without_overlap(app: App) -> None:
     for n in range(23):
         store(app, f"Talk {n}", f"zebra number {n}", "indeed")

@@ -10,14 +10,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from memolith.domain.attributes import Json, exact
+from memolith.domain.attributes import Attributes, Json, exact
 from memolith.domain.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event
 from memolith.domain.items import Draft, Item
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.engine.recording import refuse_unsound
 from memolith.engine.tenant_copy import changes_from, row_of
-from memolith.engine.validation import Intake, checked_text, identifier, json_object, when
+from memolith.engine.validation import (
+    Intake,
+    callers_metadata,
+    checked_text,
+    identifier,
+    json_object,
+    when,
+)
 from memolith.errors import Conflict, InvalidInput, StoreCorrupt, translated
 from memolith.ports.store import Writer
 
@@ -90,10 +97,16 @@ def draft_of(record: JsonObject, id: str | None = None) -> Draft:
     fields = {name: value for name, value in record.items() if name not in ("content", "metadata")}
     return Draft(
         blocks=(Block(cast(str, record.get("content"))),),
-        attributes=cast(JsonObject, record.get("metadata", {})),
+        attributes=_metadata_of(record),
         id=id,
         **fields,  # type: ignore[arg-type]
     )
+
+
+def _metadata_of(record: JsonObject) -> Attributes:
+    """The metadata of a line; what is no object is refused with the other fields of the draft."""
+    metadata = record.get("metadata", {})
+    return callers_metadata(metadata) if isinstance(metadata, dict) else cast(Attributes, metadata)
 
 
 @dataclass

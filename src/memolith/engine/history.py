@@ -8,7 +8,7 @@ from memolith.domain.attributes import Json, exact
 from memolith.domain.blocks import block_data, join_blocks
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import CHUNKER
-from memolith.domain.events import Event
+from memolith.domain.events import RECORD_EVENTS, Event
 from memolith.domain.fold import Replay
 from memolith.domain.items import Item
 from memolith.domain.links import Link
@@ -134,6 +134,11 @@ class History:
             events = rows.events(tenant, event.stream) if event else []
             if _was_erased(events) and caller.user in (events[0].actor, events[-1].actor):
                 raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
+            if event is not None and event.type in RECORD_EVENTS and _is_own(caller, event):
+                raise NotUndoable(
+                    f"An event of the type {event.type!r} cannot be taken back; make a new change.",
+                    id=event.stream,
+                )
             if event is None or not _may_undo(rows, caller, events, event):
                 # Others learn nothing about whose event it is.
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
@@ -167,6 +172,10 @@ def items_as_of(
         if isinstance(state.row, Item) and state.row.admits(caller):
             found[id] = (state.row, state.passages)
     return found
+
+
+def _is_own(caller: Caller, event: Event) -> bool:
+    return caller.admin or caller.user == event.actor
 
 
 def _was_erased(events: Sequence[Event]) -> bool:

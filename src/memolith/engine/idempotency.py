@@ -37,11 +37,14 @@ class Request(NamedTuple):
 
     tool: str
     arguments: Mapping[str, object]
+    """Without those that have their default, which one client spells out and another leaves out."""
     key: str | None
     rights: tuple[object, ...] = ()
     """What the caller may see, which the answer depends on."""
     shows_secret: bool = False
     """Whether the answer shows a secret, so that it is kept as ciphertext only."""
+    as_given: Mapping[str, object] | None = None
+    """The arguments with defaults that are spelled out. Version 0.1.0 kept answers by these."""
 
 
 class _Signature(NamedTuple):
@@ -49,6 +52,8 @@ class _Signature(NamedTuple):
 
     key: str
     request: str
+    as_given: str
+    """That of the request with its arguments as they were given."""
 
 
 class _Repeated(Exception):
@@ -131,7 +136,7 @@ class Once:
         kept = rows.answer(caller.tenant, caller.user, signature.key)
         if kept is None or kept.at < self._oldest_kept():
             return None
-        if kept.request != signature.request:
+        if kept.request not in (signature.request, signature.as_given):
             raise Conflict(
                 "This idempotency key was used for another call; take a new key for each call.",
                 field="idempotency_key",
@@ -217,8 +222,11 @@ def _sign(request: Request) -> _Signature | None:
         raise InvalidInput(
             f"An idempotency key has 1 to {MAX_KEY_LENGTH} characters.", field="idempotency_key"
         )
+    as_given = request.arguments if request.as_given is None else request.as_given
     return _Signature(
-        _digest(key), _digest(exact((request.tool, request.arguments, request.rights)))
+        _digest(key),
+        _digest(exact((request.tool, request.arguments, request.rights))),
+        _digest(exact((request.tool, as_given, request.rights))),
     )
 
 

@@ -4,9 +4,10 @@ The latter are states of the past, and the passages around a hit.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
-from memolith.domain.items import Item
+from memolith.domain.items import KINDS, Item
 from memolith.domain.passages import Passage
 from memolith.domain.queries import Condition, Filter
 from memolith.engine.validation import checked_text, when
@@ -42,6 +43,8 @@ OPERATORS = (
     "tagged",
     "linked",
 )
+MAX_VALUES = 1000
+"""How many different values of a kind a filter takes: each is compared with every item."""
 LIST_OPERATORS = ("in", "tagged", "linked")
 MAX_NUMBER = 2**63
 """Numbers from here on fit into no column."""
@@ -52,12 +55,46 @@ def checked(chosen: Filter) -> Filter:
     for name, label in TEXT_FIELDS.items():
         for text in getattr(chosen, name):
             checked_text(label, text)
+    check_kinds(chosen.kinds)
     checked_text("title", chosen.title)
     for condition in chosen.where:
         _check_condition(condition)
     since = None if chosen.since is None else when("since", chosen.since)
     until = None if chosen.until is None else when("until", chosen.until)
-    return replace(chosen, since=since, until=until)
+    return replace(
+        chosen,
+        kinds=_distinct("kinds", chosen.kinds),
+        tags_all=_distinct("tags", chosen.tags_all),
+        tags_any=_distinct("tags", chosen.tags_any),
+        tags_none=_distinct("tags", chosen.tags_none),
+        statuses=_distinct("status", chosen.statuses),
+        topics=_distinct("topic_id", chosen.topics),
+        speakers=_distinct("speakers", chosen.speakers),
+        since=since,
+        until=until,
+    )
+
+
+def check_kinds(kinds: Iterable[str]) -> None:
+    """Refuse a kind that does not exist."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput(
+                f"There is no kind {kind[:100]!r}; use one of {', '.join(KINDS)}.",
+                field="kinds",
+                value=kind,
+            )
+
+
+def _distinct(label: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    distinct = tuple(dict.fromkeys(values))
+    if len(distinct) > MAX_VALUES:
+        raise InvalidInput(
+            f"A filter takes at most {MAX_VALUES:,} different {label}; these are "
+            f"{len(distinct):,}.",
+            field=label,
+        )
+    return distinct
 
 
 def _check_condition(condition: Condition) -> None:

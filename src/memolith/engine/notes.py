@@ -24,6 +24,7 @@ from memolith.engine.matching import checked
 from memolith.engine.note_text import NoteLink, links_of, written_tags
 from memolith.engine.reading import Reading
 from memolith.engine.relation_labels import RELATED, word_of
+from memolith.engine.validation import RESERVED_NAMES
 from memolith.engine.work_ahead import WorkAhead
 from memolith.engine.writing import Writing
 from memolith.errors import AlreadyExists, Conflict, InvalidInput, NotFound, VersionConflict
@@ -599,7 +600,7 @@ def check_unchanged(note: Note, expected_checksum: str | None) -> None:
 
 def refused_own(metadata: Attributes) -> dict[str, Json]:
     """The fields that a caller gives; those that a note has anyway are refused."""
-    for name in OWN_ATTRIBUTES:
+    for name in (*OWN_ATTRIBUTES, *RESERVED_NAMES):
         if name in metadata:
             raise InvalidInput(
                 f"The field {name!r} cannot be given as metadata; leave it out.",

@@ -25,6 +25,10 @@ UNIQUE_TITLE_ATTRIBUTES: dict[str, tuple[str, ...]] = {
 """The kinds whose title must be unique, and the attributes that are part of the name."""
 
 
+NAMED_KINDS = (*UNIQUE_TITLE_ATTRIBUTES, "topic")
+"""The kinds that the tools of a family find by their title."""
+
+
 class NewEvent(NamedTuple):
     """An event that is about to be recorded, and the row that it changes."""
 

@@ -22,6 +22,8 @@ KINDS_WITH_TEXT = ("memory", "conversation", "concept")
 """The kinds that cannot be remembered without a text."""
 DEFAULT_NAMESPACE = {"memory": "context"}
 DEFAULT_ATTRIBUTES: dict[str, Attributes] = {"conversation": {"folder": "/", "importance_score": 5}}
+RESERVED_NAMES = ("expires_at",)
+"""Names that no caller can give in metadata: an item is hidden after the time of `expires_at`."""
 MIN_IMPORTANCE = 1
 MAX_IMPORTANCE = 10
 MAX_NESTING = 100
@@ -304,6 +306,19 @@ def _with_checked_choices(patch: Patch) -> Patch:
 def _refuse_missing_text(kind: str, blocks: Sequence[Block]) -> None:
     if kind in KINDS_WITH_TEXT and not any(block.text.strip() for block in blocks):
         raise InvalidInput("There is no text to remember.", field="content")
+
+
+def callers_metadata(metadata: Attributes) -> Attributes:
+    """The metadata of a caller, if none of its names means something to memolith."""
+    for name in RESERVED_NAMES:
+        if name in metadata:
+            raise InvalidInput(
+                f"Metadata cannot be called {name!r}: memolith hides an item after that time. "
+                "Choose another name.",
+                field="metadata",
+                value=name,
+            )
+    return metadata
 
 
 def _checked_for_kind(kind: str, attributes: Attributes) -> Attributes:

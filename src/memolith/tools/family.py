@@ -95,8 +95,15 @@ class Tool:
             key = call.idempotency_key
         # A key with fewer rights must not be told what a key with more was answered.
         rights = (call.may_read, *call.caller.bound_to)
-        # A route may be called like a tool and answer in another form.
-        return Request(self.route or self.name, rest, key, rights, self.shows_secret)
+        return Request(
+            # A route may be called like a tool and answer in another form.
+            self.route or self.name,
+            self.signature.without_defaults(rest),
+            key,
+            rights,
+            self.shows_secret,
+            as_given=rest,
+        )
 
 
 @dataclass(eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, NotRequired, TypedDict
 
+from memolith.domain.attributes import Json
 from memolith.domain.items import Draft, Superseded, Written
 from memolith.domain.passages import Block, Passage
 from memolith.tools.call import Call
@@ -46,6 +47,11 @@ def replaced(mark: Superseded | None) -> Replaced:
     if mark is None:
         return {}
     return {"superseded_at": mark.at, "superseded_by": mark.by}
+
+
+def text_or_none(value: Json) -> str | None:
+    """An attribute that should be a text; another program may have put something else there."""
+    return value if isinstance(value, str) else None
 
 
 def conflicts_with(call: Call, draft: Draft) -> list[ConflictBody]:

@@ -147,6 +147,25 @@ class Signature:
         }
         return PreparedCall(self, values)
 
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        """The defaults by the names that callers know."""
+        defaults = self.function.__kwdefaults__ or {}
+        return {name.removesuffix("_"): default for name, default in defaults.items()}
+
+    def without_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments without those that say what holds anyway."""
+        return {
+            name: value for name, value in arguments.items() if not self._is_default(name, value)
+        }
+
+    def _is_default(self, name: str, value: object) -> bool:
+        if name not in self._defaults:
+            return False
+        default = self._defaults[name]
+        # Python takes 1 for True and for 1.0, which callers can tell apart.
+        return type(value) is type(default) and value == default
+
     def without_empty_additions(self, result: Mapping[str, object]) -> Body:
         """The result without `warnings` and `redactions` that have nothing to say."""
         required = self.output_schema.get("required", ())
@@ -169,7 +188,7 @@ class Signature:
         problem = error["msg"].removeprefix("Value error, ")
         if error["type"] == "extra_forbidden":
             path.append(str(error["loc"][-1]))
-            possible = ", ".join(schema.get("properties", {})) or "no arguments"
+            possible = ", ".join(_only_choice(schema).get("properties", {})) or "no arguments"
             problem = f"not known here; possible: {possible}"
         field_name = ".".join(path)
         return Malformed(f"`{field_name}`: {problem}", field=field_name, value=error["input"])
@@ -191,11 +210,15 @@ def _most_telling(errors: list[ErrorDetails]) -> ErrorDetails:
     return errors[0]
 
 
+def _only_choice(schema: Schema) -> Schema:
+    """What something that may also be null is otherwise."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != NULL]
+    return choices[0] if len(choices) == 1 else schema
+
+
 def _schema_below(schema: Schema, step: str | int) -> object:
     """The schema of a property or of the entries of a list."""
-    choices = [choice for choice in schema.get("anyOf", ()) if choice != NULL]
-    if len(choices) == 1:
-        schema = choices[0]
+    schema = _only_choice(schema)
     if isinstance(step, str):
         below = schema.get("properties", {}).get(step)
     else:
@@ -259,6 +282,13 @@ class Actions:
     def whole_output_schema(self) -> Schema:
         """The same, with all that lists of tools leave out to be brief."""
         return merge_schemas([action.whole_output_schema for action in self.actions.values()])
+
+    def without_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments without those that say what holds anyway for the action."""
+        name = arguments.get(self.key)
+        if isinstance(name, str) and name in self.actions:
+            return self.actions[name].without_defaults(arguments)
+        return dict(arguments)
 
     def prepare(self, arguments: Mapping[str, Any]) -> PreparedCall:
         """Check the arguments against the action that they name."""

@@ -102,7 +102,7 @@ class Memory(Families):
                 content=content,
                 kind=kind,
                 title=title,
-                tags=list(tags),
+                tags=list(tags) or None,
                 project=self.project if project is None else project,
                 metadata=metadata,
             )

@@ -10,6 +10,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Item
 from memolith.domain.queries import Filter
 from memolith.engine.graph.walking import Traversal, visible_items, walk_around
+from memolith.engine.matching import check_kinds
 from memolith.errors import InvalidInput
 from memolith.ports.links import NodeItem
 from memolith.ports.store import Reader, Store
@@ -95,6 +96,7 @@ class Pictures:
         """The nodes and edges that are to be drawn."""
         if not 1 <= choice.limit <= MAX_NODES:
             raise InvalidInput(f"The limit must lie between 1 and {MAX_NODES:,}.", field="limit")
+        check_kinds(choice.kinds)
         with self.store.reading(caller.tenant) as rows:
             if choice.around is None:
                 region = _whole(rows, caller, choice)

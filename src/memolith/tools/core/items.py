@@ -6,6 +6,8 @@ from pydantic import Field
 
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
+from memolith.engine.recording import NAMED_KINDS
+from memolith.engine.validation import callers_metadata
 from memolith.errors import InvalidInput, NotFound
 from memolith.tools.arguments import JsonObject, bare_id
 from memolith.tools.call import Call
@@ -47,7 +49,7 @@ def remember(
         title=title,
         blocks=(Block(content),),
         tags=tuple(tags or ()),
-        attributes=metadata or {},
+        attributes=callers_metadata(metadata or {}),
         project=project,
     )
     conflicts = conflicts_with(call, draft)
@@ -58,6 +60,13 @@ def remember(
         "similar": [similar.id for similar in written.similar if call.may_read],
         "conflicts": conflicts,
     }
+
+
+def _check_that_it_needs_no_title(call: Call, id: str) -> None:
+    """Refuse to take away a title by which other families find an item."""
+    for item, _ in call.engine.reading.read_many(call.caller, [id]):
+        if item.kind in NAMED_KINDS and item.title:
+            raise InvalidInput(f"A {item.kind} needs a title: it is found by it.", field="title")
 
 
 @core.tool(read_only=True, example={"ids": ["one"]})
@@ -99,12 +108,14 @@ def revise(
     """Change an item; its history keeps the old text."""
     if content is None and title is None and tags is None and not metadata:
         raise InvalidInput("Say what to change: content, title, tags or metadata.", field="content")
+    if title is not None and not title.strip():
+        _check_that_it_needs_no_title(call, bare_id(id))
     patch = Patch(
         title=title,
         blocks=None if content is None else (Block(content),),
         tags=None if tags is None else tuple(tags),
         # Names that are not given stay as they are, for other programs may have put them there.
-        attributes=metadata,
+        attributes=None if metadata is None else callers_metadata(metadata),
     )
     written = call.engine.writing.revise(call.caller, bare_id(id), patch, expected_version)
     return changed_item(written)

@@ -5,11 +5,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from memolith.domain.items import KINDS, Superseded
+from memolith.domain.items import Superseded
 from memolith.domain.queries import Filter, Hit, Query
 from memolith.engine.graph.walking import Traversal
 from memolith.engine.packing import cite
-from memolith.errors import InvalidInput
 from memolith.tools.arguments import Limit, SearchMode, bare_id
 from memolith.tools.call import Call
 from memolith.tools.core.dialect import core
@@ -96,7 +95,7 @@ def context(
 ) -> PackedContext:
     """The best passages on a question, with sources."""
     chosen = Filter(
-        kinds=known_kinds(kinds), projects=(project,) if project else (), forgotten=False
+        kinds=tuple(kinds or ()), projects=(project,) if project else (), forgotten=False
     )
     pack = call.engine.context.pack(call.caller, query, budget_tokens, chosen)
     ids = {citation.id for citation in pack.citations}
@@ -160,16 +159,6 @@ def explore(
     }
 
 
-def known_kinds(kinds: list[str] | None) -> tuple[str, ...]:
-    """The kinds that a call names; one that does not exist is refused."""
-    for kind in kinds or ():
-        if kind not in KINDS:
-            raise InvalidInput(
-                f"There is no such kind; use one of {', '.join(KINDS)}.", field="kinds", value=kind
-            )
-    return tuple(kinds or ())
-
-
 def recall_filter(
     kinds: list[str] | None,
     tags: list[str] | None,
@@ -181,7 +170,7 @@ def recall_filter(
     """What the arguments of `recall` limit a search to."""
     forgotten = status in FORGOTTEN_STATUSES
     return Filter(
-        kinds=known_kinds(kinds),
+        kinds=tuple(kinds or ()),
         tags_all=tuple(tags or ()),
         projects=(project,) if project else (),
         since=since,

@@ -1,15 +1,15 @@
 """Memories as LanOnasis shows them."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
+from memolith.domain.attributes import Attributes
 from memolith.domain.items import Item
 from memolith.domain.passages import Block
 from memolith.tools.arguments import JsonObject
 from memolith.tools.call import Call
 from memolith.tools.lanonasis.memory_types import memory_status_of, memory_type_of
 from memolith.tools.lanonasis.models import MemoryBody, ScoredMemory
-from memolith.tools.results import replaced, text_with_speakers
+from memolith.tools.results import replaced, text_or_none, text_with_speakers
 
 OWN_ATTRIBUTES = ("topic_id", "summary", "metadata")
 """Attributes with a place of their own in a memory; the others are shown as metadata."""
@@ -46,8 +46,6 @@ def _memory_body(
     item: Item, blocks: list[Block], access_count: int, last_accessed: str | None
 ) -> MemoryBody:
     attributes = item.attributes
-    others = {name: value for name, value in attributes.items() if name not in OWN_ATTRIBUTES}
-    metadata = cast(JsonObject, attributes.get("metadata") or {})
     return {
         "id": item.id,
         "title": item.title or _first_line(blocks),
@@ -55,16 +53,35 @@ def _memory_body(
         "memory_type": memory_type_of(item.namespace),
         "tags": list(item.tags),
         "status": "deleted" if item.forgotten else memory_status_of(item.status),
-        "summary": attributes.get("summary"),
-        "topic_id": attributes.get("topic_id"),
+        "summary": text_or_none(attributes.get("summary")),
+        "topic_id": text_or_none(attributes.get("topic_id")),
         "project_ref": item.project,
         "user_id": item.owner,
-        "metadata": {**others, **metadata},
+        "metadata": _metadata(attributes),
         "access_count": access_count,
         "last_accessed": last_accessed,
         "created_at": item.created_at,
         "updated_at": item.updated_at,
     }
+
+
+def _metadata(attributes: Attributes) -> JsonObject:
+    """What a memory has beside the documented fields.
+
+    Other families keep what they like by any name, so a field with the name of a documented one
+    may be something else.
+    """
+    shown = {name: value for name, value in attributes.items() if name not in OWN_ATTRIBUTES}
+    for name in ("summary", "topic_id"):
+        value = attributes.get(name)
+        if value is not None and not isinstance(value, str):
+            shown[name] = value
+    metadata = attributes.get("metadata")
+    if isinstance(metadata, dict):
+        shown |= metadata
+    elif metadata is not None:
+        shown["metadata"] = metadata
+    return shown
 
 
 def _first_line(blocks: list[Block]) -> str:

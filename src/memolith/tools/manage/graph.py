@@ -8,7 +8,6 @@ from memolith.domain.queries import Filter
 from memolith.engine.graph.picture import MAX_NODES, Edge, Node, PictureChoice
 from memolith.tools.arguments import bare_id
 from memolith.tools.call import Call
-from memolith.tools.core.search import known_kinds
 from memolith.tools.manage.dialect import manage
 from memolith.tools.result_schema import Described
 from memolith.tools.sekha.arguments import Offset
@@ -81,7 +80,7 @@ def show_graph(
     choice = PictureChoice(
         around=bare_id(around) if around else None,
         depth=depth,
-        kinds=known_kinds(kinds),
+        kinds=tuple(kinds or ()),
         types=tuple(types or ()),
         query=query.strip(),
         limit=limit,

@@ -12,7 +12,6 @@ from memolith.domain.queries import Filter
 from memolith.engine.item_view import Related, Relations, ShownLink
 from memolith.tools.arguments import ItemId, Limit, bare_id
 from memolith.tools.call import Call
-from memolith.tools.core.search import known_kinds
 from memolith.tools.manage.dialect import manage
 from memolith.tools.result_schema import AN_OBJECT, Described
 from memolith.tools.results import Replaced, replaced
@@ -130,7 +129,7 @@ def list_items(
 ) -> ItemList:
     """A page of the items that you may see, of any kind, the newest first."""
     chosen = Filter(
-        kinds=known_kinds(kinds),
+        kinds=tuple(kinds or ()),
         tags_all=tuple(tags or ()),
         projects=(project,) if project else (),
         statuses=(status,) if status else (),

@@ -10,7 +10,7 @@ from memolith.engine.filter_language import parse
 from memolith.errors import NotFound
 from memolith.tools.call import Call
 from memolith.tools.lookup import find_item
-from memolith.tools.results import replaced, text_with_speakers
+from memolith.tools.results import replaced, text_or_none, text_with_speakers
 from memolith.tools.subcog.models import MemoryRow, WholeMemory
 from memolith.tools.subcog.namespaces import (
     FOUND_STATUSES,
@@ -137,9 +137,9 @@ def _whole_memory(item: Item, blocks: list[Block], mark: Superseded | None) -> W
         "created_at": item.created_at,
         "updated_at": item.updated_at,
         "project": item.project,
-        "source": item.attributes.get("source"),
-        "branch": item.attributes.get("branch"),
-        "context": item.attributes.get("context"),
-        "expires_at": item.attributes.get("expires_at"),
+        "source": text_or_none(item.attributes.get("source")),
+        "branch": text_or_none(item.attributes.get("branch")),
+        "context": text_or_none(item.attributes.get("context")),
+        "expires_at": text_or_none(item.attributes.get("expires_at")),
         **replaced(mark),
     }

@@ -141,7 +141,7 @@ def get_conversation(call: Call, *, conversation_id: ConversationId) -> Conversa
         "messages": [message_body(item, number, block) for number, block in enumerate(blocks)],
         "created_at": item.created_at,
         "updated_at": item.updated_at,
-        "metadata": item.attributes.get("metadata", {}),
+        "metadata": item.attributes.get("metadata") or {},
     }
 
 
