@@ -10,6 +10,9 @@
 -- A passage reference is `item.row << 20 | passage.ordinal`, so `ref >> 20` is the row of the item, and
 -- `row << 20` is its first passage. See domain/passages.py. Row-level security keeps a computed bound such as
 -- `i.row << 20` from being used in an index scan, so it is computed in a materialized part before.
+--
+-- The statements run on a distributed database, too. There a statement must name its one tenant in a way that the
+-- planner sees, so rows are added from the head of the tenant, and not from the JSON array alone.
 
 
 -- ======== Transactions ========
@@ -281,10 +284,12 @@ where tenant = %(tenant)s;
 -- name: add_event
 -- Append events, given as a JSON array.
 insert into event (tenant, seq, stream, version, type, data, actor, at, key)
-select tenant, seq, stream, version, type, data, actor, at, key
-from json_to_recordset(%(rows)s::json) as r (
-    tenant text, seq bigint, stream text, version integer, type text, data text, actor text, at text, key text
-);
+select h.tenant, r.seq, r.stream, r.version, r.type, r.data, r.actor, r.at, r.key
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (
+    seq bigint, stream text, version integer, type text, data text, actor text, at text, key text
+)
+where h.tenant = %(tenant)s;
 
 -- name: scrub_events
 -- Empty the events of something that was erased.
@@ -376,13 +381,15 @@ where tenant = %(tenant)s and kind = %(kind)s and title = %(title)s and title <>
 -- Add new items, given as a JSON array. The row of an item is the sequence number of its first event.
 insert into item (row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten)
-select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
-    version, seq, created_at, updated_at, blocks, passages, forgotten
-from json_to_recordset(%(rows)s::json) as r (
-    row bigint, tenant text, id text, kind text, title text, status text, owner text, audience text,
+select r.row, h.tenant, r.id, r.kind, r.title, r.status, r.owner, r.audience, r.project, r.namespace, r.tags,
+    r.attributes, r.version, r.seq, r.created_at, r.updated_at, r.blocks, r.passages, r.forgotten
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (
+    row bigint, id text, kind text, title text, status text, owner text, audience text,
     project text, namespace text, tags text, attributes text, version integer, seq bigint,
     created_at text, updated_at text, blocks integer, passages integer, forgotten smallint
-);
+)
+where h.tenant = %(tenant)s;
 
 -- name: update_item
 -- Replace what the row of an item says.
@@ -653,11 +660,13 @@ limit 200;
 -- name: add_passage
 -- Add passages, given as a JSON array.
 insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes)
-select id, tenant, item, ordinal, block, text, at, speaker, locator, attributes
-from json_to_recordset(%(rows)s::json) as r (
-    id bigint, tenant text, item bigint, ordinal integer, block integer, text text, at text, speaker text,
+select r.id, h.tenant, r.item, r.ordinal, r.block, r.text, r.at, r.speaker, r.locator, r.attributes
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (
+    id bigint, item bigint, ordinal integer, block integer, text text, at text, speaker text,
     locator text, attributes text
-);
+)
+where h.tenant = %(tenant)s;
 
 -- name: delete_passage
 -- Remove a passage.
@@ -673,8 +682,10 @@ where tenant = %(tenant)s;
 -- name: add_tag
 -- Give items their tags, given as a JSON array.
 insert into tag (tenant, tag, item)
-select tenant, tag, item
-from json_to_recordset(%(rows)s::json) as r (tenant text, tag text, item bigint);
+select h.tenant, r.tag, r.item
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (tag text, item bigint)
+where h.tenant = %(tenant)s;
 
 -- name: delete_tag
 -- Take a tag from an item.
@@ -690,8 +701,10 @@ where tenant = %(tenant)s;
 -- name: add_sketch
 -- Add marks of the first passages of items, given as a JSON array.
 insert into sketch (tenant, mark, item)
-select tenant, mark, item
-from json_to_recordset(%(rows)s::json) as r (tenant text, mark bigint, item bigint);
+select h.tenant, r.mark, r.item
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (mark bigint, item bigint)
+where h.tenant = %(tenant)s;
 
 -- name: delete_sketch
 -- Remove a mark.
@@ -802,13 +815,15 @@ where l.tenant = %(tenant)s
 -- Add links, given as a JSON array, or replace those with these ids. Of a link that is there twice, the last
 -- version counts.
 insert into link (tenant, id, source, target, type, strength, attributes, version, seq, created_at, updated_at)
-select distinct on (tenant, id)
-    tenant, id, source, target, type, strength, attributes, version, seq, created_at, updated_at
-from json_to_recordset(%(rows)s::json) as r (
-    tenant text, id text, source text, target text, type text, strength double precision, attributes text,
+select distinct on (h.tenant, r.id)
+    h.tenant, r.id, r.source, r.target, r.type, r.strength, r.attributes, r.version, r.seq, r.created_at, r.updated_at
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (
+    id text, source text, target text, type text, strength double precision, attributes text,
     version integer, seq bigint, created_at text, updated_at text
 )
-order by tenant, id, version desc
+where h.tenant = %(tenant)s
+order by h.tenant, r.id, r.version desc
 on conflict (tenant, id) do update
 set source = excluded.source,
     target = excluded.target,
@@ -1000,8 +1015,9 @@ where tenant = %(tenant)s and item = any(array(select jsonb_array_elements_text(
 -- name: add_access
 -- Add reads of an item, if it still exists.
 insert into access (tenant, item, count, last)
-select %(tenant)s, %(item)s, %(count)s, %(last)s
-where exists (select 1 from item where tenant = %(tenant)s and id = %(item)s)
+select i.tenant, i.id, %(count)s::bigint, %(last)s::text
+from item i
+where i.tenant = %(tenant)s and i.id = %(item)s
 on conflict (tenant, item) do update
 set count = access.count + excluded.count,
     last = case when excluded.last > access.last then excluded.last else access.last end;
@@ -1090,9 +1106,11 @@ order by item, reader, tool;
 -- name: add_item_reads
 -- Add to the counts of reads of the items that still exist.
 insert into item_read (tenant, item, reader, tool, times, last)
-select %(tenant)s, n.item, n.reader, n.tool, n.times, n.last
-from json_to_recordset(%(reads)s::json) as n (item text, reader text, tool text, times bigint, last text)
-where exists (select 1 from item i where i.tenant = %(tenant)s and i.id = n.item)
+select i.tenant, i.id, n.reader, n.tool, n.times, n.last
+from item i
+join json_to_recordset(%(reads)s::json) as n (item text, reader text, tool text, times bigint, last text)
+    on n.item = i.id
+where i.tenant = %(tenant)s
 on conflict (tenant, item, reader, tool) do update
 set times = item_read.times + excluded.times,
     last = case when excluded.last > item_read.last then excluded.last else item_read.last end;
@@ -1145,8 +1163,10 @@ where tenant = %(tenant)s and last < %(before)s;
 -- name: add_posting
 -- Put passages into the text index, given as a JSON array.
 insert into posting (tenant, id, length, terms)
-select tenant, id, length, terms::tsvector
-from json_to_recordset(%(rows)s::json) as r (tenant text, id bigint, length integer, terms text);
+select h.tenant, r.id, r.length, r.terms::tsvector
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (id bigint, length integer, terms text)
+where h.tenant = %(tenant)s;
 
 -- name: delete_posting
 -- Take a passage out of the text index.
@@ -1169,9 +1189,11 @@ where p.id is null or p.terms <> w.terms::tsvector or p.length <> w.length;
 -- name: add_term_counts
 -- Add to the counts of passages per term.
 insert into term (tenant, term, passages)
-select %(tenant)s, key, value::bigint
-from jsonb_each_text(%(counts)s::jsonb)
-order by key
+select h.tenant, c.key, c.value::bigint
+from head h
+cross join jsonb_each_text(%(counts)s::jsonb) c
+where h.tenant = %(tenant)s
+order by c.key
 on conflict (tenant, term) do update
 set passages = term.passages + excluded.passages;
 
@@ -1289,8 +1311,9 @@ limit 1;
 -- name: add_vector
 -- Give a passage a vector, if the passage still exists.
 insert into embedding (tenant, passage, model, digest, v)
-select %(tenant)s, %(passage)s, %(model)s, %(digest)s, %(v)s::halfvec
-where exists (select 1 from passage where tenant = %(tenant)s and id = %(passage)s);
+select p.tenant, p.id, %(model)s::text, %(digest)s::bytea, %(v)s::halfvec
+from passage p
+where p.tenant = %(tenant)s and p.id = %(passage)s;
 
 -- name: delete_vectors_of_passage
 -- Remove the vectors of a passage.
@@ -1312,10 +1335,8 @@ limit %(limit)s;
 -- name: delete_vectors_of_other_models
 -- Remove the vectors of these passages that are of every model but this one.
 delete from embedding
-where model <> %(model)s and (tenant, passage) in (
-    select p ->> 0, (p ->> 1)::bigint
-    from jsonb_array_elements(%(places)s::jsonb) p
-);
+using jsonb_array_elements(%(places)s::jsonb) p
+where model <> %(model)s and tenant = p ->> 0 and passage = (p ->> 1)::bigint;
 
 -- name: items_without_vectors
 -- The next items of a tenant that have no vector of this model.
@@ -1418,16 +1439,21 @@ join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model 
 where i.tenant = %(tenant)s /* filters */;
 
 -- name: large_tenants
--- The tenants with at least so many passages, and the partition that holds their vectors.
-select h.tenant, v.tableoid::regclass::text as partition
+-- The tenants with at least so many passages that have vectors, and the partition that holds these, or the table itself
+-- if it has no partitions.
+select h.tenant,
+    case
+        when to_regclass('embedding_0') is null then 'embedding'
+        else (
+            select v.tableoid::regclass::text
+            from embedding v
+            where v.tenant = h.tenant and v.model = %(model)s
+            limit 1
+        )
+    end as partition
 from head h
-cross join lateral (
-    select tableoid
-    from embedding
-    where tenant = h.tenant and model = %(model)s
-    limit 1
-) v
-where h.passages >= %(least)s;
+where h.passages >= %(least)s
+    and exists (select 1 from embedding v where v.tenant = h.tenant and v.model = %(model)s);
 
 -- name: own_index_is_valid
 -- Whether a tenant's own index is complete. A build that broke off leaves one that is not.
@@ -1481,10 +1507,12 @@ for update skip locked;
 -- name: put_job
 -- Add jobs, given as a JSON array, or replace those of the same events and consumers.
 insert into outbox (tenant, seq, consumer, stream, attempts, status, due, error)
-select tenant, seq, consumer, stream, attempts, status, due, null
-from json_to_recordset(%(rows)s::json) as r (
-    tenant text, seq bigint, consumer text, stream text, attempts integer, status text, due text
+select h.tenant, r.seq, r.consumer, r.stream, r.attempts, r.status, r.due, null
+from head h
+cross join json_to_recordset(%(rows)s::json) as r (
+    seq bigint, consumer text, stream text, attempts integer, status text, due text
 )
+where h.tenant = %(tenant)s
 on conflict (tenant, consumer, seq) do update
 set stream = excluded.stream,
     attempts = excluded.attempts,
@@ -1604,13 +1632,14 @@ from (select 1 from answer where at < %(before)s limit %(limit)s) a;
 -- name: delete_answers
 -- Remove some old answers, of all tenants.
 delete from answer
-where (tenant, actor, key) in (
+using (
     select tenant, actor, key
     from answer
     where at < %(before)s
     order by at
     limit %(limit)s
-);
+) old
+where answer.tenant = old.tenant and answer.actor = old.actor and answer.key = old.key;
 
 -- name: savepoint
 -- Mark where a part of a transaction begins.

@@ -4,6 +4,7 @@ import itertools
 import json
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from psycopg.pq import PipelineStatus
 from psycopg.rows import tuple_row
 from psycopg.waiting import Ready
 
-from memolith.storage.rows import Columns, Parameters, Row
+from memolith.storage.rows import Columns, Parameter, Parameters, Row
 from memolith.storage.sql_files import load_queries
 from memolith.storage.statements import Result, Statements
 
@@ -108,8 +109,13 @@ class PostgresStatements(Statements):
     def _do_for_each(self, name: str, rows: Sequence[Parameters]) -> None:
         if self.adds_together and self.db.pgconn.pipeline_status == PipelineStatus.OFF:
             self._pipeline = self._sending.enter_context(self.db.pipeline())
-        # The statement takes all rows at once; COPY would not heed row-level security.
-        self.db.execute(QUERIES[name], {"rows": json.dumps(rows, ensure_ascii=False)})
+        by_tenant: dict[Parameter, list[Parameters]] = defaultdict(list)
+        for row in rows:
+            by_tenant[row["tenant"]].append(row)
+        for tenant, of_tenant in by_tenant.items():
+            # The statement takes all rows at once; COPY would not heed row-level security.
+            as_json = json.dumps(of_tenant, ensure_ascii=False)
+            self.db.execute(QUERIES[name], {"tenant": tenant, "rows": as_json})
 
     def _await_sent(self) -> None:
         if self._pipeline is not None:
