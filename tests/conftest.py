@@ -27,7 +27,7 @@ from memolith.settings import Settings
 if TYPE_CHECKING:
     from tests.postgres import Server
 
-pytest_plugins = ["tests.postgres"]
+pytest_plugins = ["tests.postgres", "tests.citus"]
 ME = Caller()
 
 

@@ -148,6 +148,16 @@ def purge_tenant(store: "SqliteStore | PostgresStore", tenant: str, url: str) ->
     _sharded(store).purge(tenant, url)
 
 
+def distribute(store: "SqliteStore | PostgresStore") -> list[str]:
+    """Distribute the tables over the servers of a Citus cluster; returns what is left to do."""
+    if isinstance(store, SqliteStore):
+        raise InvalidInput(
+            "Only a PostgreSQL database can be distributed; see the setting `database`.",
+            field="database",
+        )
+    return store.distribute()
+
+
 def _sharded(store: "SqliteStore | PostgresStore") -> "PostgresStore":
     if isinstance(store, SqliteStore):
         raise InvalidInput(

@@ -38,7 +38,7 @@ class Statements(ABC):
     has to be named.
     """
 
-    queries: ClassVar[Mapping[str, str]]
+    queries: Mapping[str, str]
     """The statements of queries.sql by name."""
 
     checked_columns: ClassVar[dict[str, tuple[str, ...]]]

@@ -15,6 +15,7 @@ NOTES = "memolith.doors.cli.export_formats"
 FILES = "memolith.doors.cli.files"
 SERVER = "memolith.doors.cli.server"
 TENANTS = "memolith.doors.cli.tenants"
+DATABASES = "memolith.doors.cli.databases"
 COMPARING = "memolith.doors.cli.comparing"
 BACKGROUND_SERVER = "memolith.doors.cli.background_server"
 SAMPLES = "memolith.doors.cli.samples"
@@ -143,6 +144,11 @@ LISTED_COMMANDS = (
         "tenants",
         TENANTS,
         "Show where tenants live, how large they are, and which moves would help; add a database.",
+    ),
+    ListedCommand(
+        "database",
+        DATABASES,
+        "Distribute the tables of a PostgreSQL database over the servers of a Citus cluster.",
     ),
     ListedCommand("install", INSTALL, "Add memolith to the config file of a client."),
     ListedCommand("uninstall", INSTALL, "Remove memolith from the config file of a client."),

@@ -70,6 +70,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "vault": ("memolith vault reveal KEY", "memolith vault rekey"),
     "tenant": ("memolith tenant list",),
     "tenants": ("memolith tenants",),
+    "database": ("memolith database distribute",),
     "install": ("memolith install claude-code --hooks", "memolith install cursor --data notes"),
     "uninstall": ("memolith uninstall cursor",),
     "completion": (

@@ -15,7 +15,12 @@ from psycopg.rows import namedtuple_row
 
 from memolith.errors import InvalidInput, StoreBusy
 from memolith.storage.postgres.error_translation import translated_errors
-from memolith.storage.postgres.statements import QUERIES, Connection, NoAnswer
+from memolith.storage.postgres.statements import (
+    QUERIES,
+    QUERIES_OF_DISTRIBUTED,
+    Connection,
+    NoAnswer,
+)
 
 CONNECT_TIMEOUT_S = 5
 PREPARE_AFTER = 5
@@ -30,6 +35,8 @@ class Connections:
         self._busy_s = busy_s
         self.behind_pooler: bool | None = behind_pooler or None
         """Whether a pooler stands before the server; None until the first connection."""
+        self.is_distributed = False
+        """Whether the tables are distributed, which a store learns when it is opened."""
         self._permits = threading.BoundedSemaphore(most)
         self._idle: list[Connection] = []
         self._is_closed = False
@@ -47,9 +54,12 @@ class Connections:
             raise StoreBusy("All connections to the database are in use; try again.")
         with translated_errors(), ExitStack() as cleanup:
             cleanup.callback(self._permits.release)
+            if first_statement and self.is_distributed:
+                first_statement += b";\n" + QUERIES_OF_DISTRIBUTED["share_settings"].encode()
             db = self._begun(first_statement)
             cleanup.callback(self._give_back, db)
             db.limit_s = limit_s
+            db.is_distributed = self.is_distributed
             yield db
 
     def _begun(self, first_statement: bytes) -> Connection:

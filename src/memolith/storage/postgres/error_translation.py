@@ -22,6 +22,8 @@ class Meaning(NamedTuple):
     """What the user reads, with the code for `{}`; None for the usual message of the error."""
 
 
+UNIQUE_VIOLATION = "23505"
+
 MEANINGS = (
     Meaning(
         "NoAnswer|ConnectionTimeout",
@@ -78,10 +80,21 @@ def translated_errors() -> Iterator[None]:
         raise _meaning_of(error) from error
 
 
+def _constraint(error: psycopg.DatabaseError) -> str:
+    """The constraint that was broken; empty if none was.
+
+    On a distributed database only the text of the error names it, with the number of its shard.
+    """
+    if error.diag.constraint_name or error.sqlstate != UNIQUE_VIOLATION:
+        return error.diag.constraint_name or ""
+    named = re.search(r"event_(stream|key)", error.diag.message_primary or "")
+    return named.group() if named else ""
+
+
 def _meaning_of(error: psycopg.DatabaseError) -> errors.MemolithError:
     connection_failed = isinstance(error, psycopg.OperationalError)
     code = error.sqlstate or type(error).__name__
-    words = str(error) if connection_failed else error.diag.constraint_name or ""
+    words = str(error) if connection_failed else _constraint(error)
     for meaning in MEANINGS:
         if re.match(meaning.pattern, f"{code} {words}", re.DOTALL):
             message = meaning.message and meaning.message.format(code)

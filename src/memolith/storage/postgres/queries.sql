@@ -63,7 +63,8 @@ rollback;
 -- ======== Schema and server ========
 
 -- name: versions
--- The versions of the server and of pgvector, whether our tables are there, and whether it is a replica.
+-- The versions of the server and of pgvector, whether our tables are there, whether it is a replica, and whether the
+-- tables are distributed: then there is no function `matching`.
 select current_setting('server_version_num')::integer as server_number,
     current_setting('server_version') as server,
     coalesce(
@@ -71,7 +72,14 @@ select current_setting('server_version_num')::integer as server_number,
         (select default_version from pg_available_extensions where name = 'vector')
     ) as pgvector,
     to_regclass('migration') is not null as set_up,
-    pg_is_in_recovery() as replica;
+    pg_is_in_recovery() as replica,
+    to_regclass('migration') is not null and to_regprocedure('matching(tsquery, text[])') is null as distributed;
+
+-- name: citus_version
+-- The version of Citus; no row if the database does not have it.
+select extversion as version
+from pg_extension
+where extname = 'citus';
 
 -- name: server_process
 -- The process of the server that serves this connection.

@@ -72,7 +72,9 @@ class PostgresReader(StoreReader):
     ) -> dict[str, int]:
         visible = " | ".join(scope)
         matches = {term: f"{term} & ({visible})" for term in terms}
-        found = self.statements.rows("count_each_matching", matches=json.dumps(matches))
+        found = self.statements.rows(
+            "count_each_matching", tenant=tenant, matches=json.dumps(matches)
+        )
         return {row.term: row.passages for row in found}
 
     def _compare_text_index(self, tenant: str, expected: ExpectedIndex) -> None:

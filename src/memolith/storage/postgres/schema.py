@@ -15,8 +15,11 @@ MIN_SERVER_NUMBER = 150_000
 MIN_PGVECTOR = (0, 8)
 
 
-def migrate(db: Connection) -> None:
-    """Check the server and apply the migrations that are missing, one process at a time."""
+def migrate(db: Connection) -> bool:
+    """Check the server and apply the migrations that are missing, one process at a time.
+
+    Returns whether the tables are distributed over several servers.
+    """
     statements = PostgresStatements(db)
     versions = statements.row("versions")
     assert versions is not None, "the statement always has one row"
@@ -24,12 +27,14 @@ def migrate(db: Connection) -> None:
     is_current = versions.set_up and not missing_migrations(
         "postgres", applied_migrations(statements)
     )
+    is_distributed = bool(versions.distributed)
     if is_current or versions.replica:
-        return
+        return is_distributed
     try:
         with db.transaction():
             statements.do("lock_migrations")
             apply_missing_migrations("postgres", statements, db.execute)
+            return is_distributed
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
         raise Unavailable(
             "The server lacks the extension pgvector; install it there (0.8 or newer)."

@@ -22,6 +22,20 @@ from memolith.storage.statements import Result, Statements
 QUERIES = load_queries(Path(__file__).with_name("queries.sql"))
 """The statements of queries.sql by name."""
 
+MATCHING_CALL = (
+    "matching(nullif(%(match)s, '')::tsquery, "
+    "array(select jsonb_array_elements_text(%(words)s::jsonb)))"
+)
+"""The function that finds what matches a query, as it stands in the statements of the search."""
+
+_OTHER_QUERIES = load_queries(Path(__file__).with_name("queries_distributed.sql"))
+
+QUERIES_OF_DISTRIBUTED = {
+    name: text.replace(MATCHING_CALL, f"({_OTHER_QUERIES['matching']})")
+    for name, text in {**QUERIES, **_OTHER_QUERIES}.items()
+}
+"""The same for a database whose tables are distributed over several servers."""
+
 ROWS_PER_PORTION = 2000
 """How many rows of a whole tenant are fetched at once."""
 
@@ -47,6 +61,8 @@ class Connection(psycopg.Connection[Row]):
         """How long to wait for an answer; None for work that may take any time."""
         self.has_warned = False
         """Whether the server has warned of something since this was last set to False."""
+        self.is_distributed = False
+        """Whether the tables of the database are distributed over several servers."""
         self.is_spoiled = False
         """Whether nobody should use the connection after its present transaction."""
         self.add_notice_handler(self._note_warning)
@@ -98,6 +114,8 @@ class PostgresStatements(Statements):
     def __init__(self, db: Connection) -> None:
         super().__init__()
         self.db = db
+        if db.is_distributed:
+            self.queries = QUERIES_OF_DISTRIBUTED
         self._sending = ExitStack()
         """Ends the pipeline in which rows are added while the next ones are made."""
         self._pipeline: psycopg.Pipeline | None = None

@@ -18,6 +18,7 @@ from memolith.errors import (
 )
 from memolith.storage.postgres import rate_limit
 from memolith.storage.postgres.connections import Connections, transaction_start
+from memolith.storage.postgres.distribution import distribute
 from memolith.storage.postgres.reader import PostgresReader
 from memolith.storage.postgres.replicas import REPLICA_WAIT_S, Replicas
 from memolith.storage.postgres.schema import migrate
@@ -77,7 +78,7 @@ class PostgresStore:
             # A store that cannot be opened leaves no connection open.
             on_failure.callback(self._connections.close)
             with self.owning() as db:
-                migrate(db)
+                self._connections.is_distributed = migrate(db)
             self._renew_text_index()
             on_failure.pop_all()
 
@@ -320,6 +321,13 @@ class PostgresStore:
         """Let the planner know what the tables hold now, as far as this role may."""
         with self.owning() as db:
             db.execute(QUERIES["analyze"])
+
+    def distribute(self) -> list[str]:
+        """Distribute the tables over the servers of a Citus cluster; returns what is left to do."""
+        with self.owning() as db:
+            left = distribute(db)
+        self._connections.is_distributed = True
+        return left
 
     def freeze(self, tenant: str, frozen: bool) -> None:
         """Refuse a tenant's writes in this database, or let them in again."""
