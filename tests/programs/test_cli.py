@@ -105,6 +105,7 @@ def test_every_command_about_memory_is_tested_here() -> None:
         "keys",
         "worker",
         "migrate",
+        "database",
         "tenant",
         "tenants",
         "copy",

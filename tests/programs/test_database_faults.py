@@ -236,6 +236,8 @@ def test_an_extension_that_was_never_updated_is_named(cluster: Cluster, tmp_path
 class OldServer:
     """What PostgreSQL 14 answers when it is asked for versions."""
 
+    is_distributed = False
+
     def execute(self, *_: object, **__: object) -> OldServer:
         return self
 
