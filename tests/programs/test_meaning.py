@@ -249,7 +249,13 @@ def damaged(folder: Path, what: str) -> Path:
     return package
 
 
-@pytest.mark.parametrize("what", ["bit", "cut", "vocabulary", "missing"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "bit",
+        *(pytest.param(n, marks=pytest.mark.full) for n in ("cut", "vocabulary", "missing")),
+    ],
+)
 def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(
     tmp_path: Path, what: str
 ) -> None:

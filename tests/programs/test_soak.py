@@ -12,7 +12,7 @@ from bench.soak import FLAT, Plan, Tally, conclude, run
 @pytest.mark.parametrize(
     "plan",
     [
-        Plan(seconds=8, sessions=4, rest=4, stdio=4, items_per_client=6),
+        Plan(seconds=5, sessions=4, rest=4, stdio=4, items_per_client=6),
         # Long enough to tell whether memory grows; `make soak` takes ten minutes.
         pytest.param(Plan(seconds=75), marks=pytest.mark.full),
     ],

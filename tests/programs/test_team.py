@@ -77,6 +77,7 @@ def fill(database: str, tenant: str, count: int) -> None:
             )
 
 
+@pytest.mark.full
 def test_a_small_tenant_gets_its_vectors_while_a_large_one_has_a_long_queue(
     server: Server, tmp_path: Path
 ) -> None:

@@ -50,7 +50,7 @@ MARGIN = 15
 FIELDS = list(text_fields(all_tools()))
 EXAMPLE_ITEMS = ("one", "two", "talk", "herd", "foal", "four", "first", "second")
 """Items that the examples of tools name."""
-FEW_STORED_PIECES = (" ", "aaa aaa ", "Kafka, uses ")
+FEW_STORED_PIECES = ("Kafka, uses ",)
 NOT_FROM_USERS = (
     "memolith.doors.install",
     "memolith.integrations",

@@ -200,10 +200,10 @@ UNKNOWN_WORDS = "zorplim vaktquor"
 SMALL_SIZES = (1, 5, 50)
 LARGEST = 5000
 SIZES = (*SMALL_SIZES, 500, LARGEST)
-QUICK_FAMILY = "core."
-"""The tools whose larger stores are searched in the quick run, too: all share one engine."""
-"""How many notes of its kind a tool searches; the small stores with the model of the package."""
-MANUAL_SEARCHED_AT = 500
+"""How many notes of its kind a tool searches; the small stores with the model of the package, and
+the others in the full run alone.
+"""
+MANUAL_SEARCHED_AT = 50
 
 
 def sentence(chance: random.Random, number: int) -> str:
@@ -342,10 +342,8 @@ def cases(tools: Sequence[SearchTool]) -> pytest.MarkDecorator:
     for tool in tools:
         # What comes with the server is the same in every store.
         sizes = SIZES if tool.kind is not None else (MANUAL_SEARCHED_AT,)
-        quick_sizes = SIZES[:-1] if tool.name.startswith(QUICK_FAMILY) else SMALL_SIZES
         for size in sizes:
-            is_long = size in SIZES and size not in quick_sizes
-            marks = [pytest.mark.full] if is_long else []
+            marks = [] if size in SMALL_SIZES else [pytest.mark.full]
             params.append(pytest.param(size, tool, marks=marks, id=f"{tool.name}-{size}"))
     return pytest.mark.parametrize(("notes", "tool"), params, indirect=["notes"])
 
@@ -357,7 +355,7 @@ each_tool_with_limit = cases([tool for tool in SEARCH_TOOLS if tool.max_limit is
 each_tool_with_threshold = cases([tool for tool in SEARCH_TOOLS if tool.threshold])
 each_size = pytest.mark.parametrize(
     "notes",
-    [*SIZES[:-1], pytest.param(LARGEST, marks=pytest.mark.full)],
+    [pytest.param(size, marks=[] if size in SMALL_SIZES else [pytest.mark.full]) for size in SIZES],
     indirect=True,
 )
 
