@@ -6,12 +6,15 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 pytest.importorskip(
     "memolith.storage.postgres.store", reason="the PostgreSQL store is not there yet"
 )
+
+from psycopg import sql
 
 from memolith.domain.queries import Filter
 from memolith.storage import statements
@@ -80,6 +83,130 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
             assert "(id >= i.low) AND (id < i.high)" in " ".join(
                 line for (line,) in plan if "Index Cond" in line
             )
+
+
+MANY = 40_000
+"""So many items of one passage that reading all of them is told from reading a few."""
+
+FEW_BLOCKS = 150
+"""A few look-ups in an index read no more; all passages of the tenant are in over 500 blocks."""
+
+MIDDLE = [MANY // 2 + 1, MANY // 2 + 2, MANY // 2 + 3]
+A_FILTER = "and i.owner = 'me' and i.kind = 'memory' and i.forgotten = 0"
+LOOKUPS: dict[str, dict[str, Any]] = {
+    "items": {"ids": json.dumps([f"item-{row}" for row in MIDDLE])},
+    "present_streams": {"streams": json.dumps([f"item-{row}" for row in MIDDLE])},
+    "passages_of_items": {"ids": json.dumps([f"item-{row}" for row in MIDDLE])},
+    "text_sizes": {"ids": json.dumps([f"item-{row}" for row in MIDDLE])},
+    "beginnings": {"ids": json.dumps([f"item-{row}" for row in MIDDLE]), "characters": 10},
+    "passages_at": {"refs": json.dumps([row << 20 for row in MIDDLE])},
+    "vector_digests": {"refs": json.dumps([row << 20 for row in MIDDLE]), "model": "eight"},
+    "vectors_by_digest": {
+        "digests": json.dumps([str(row).encode().hex() for row in MIDDLE]),
+        "model": "eight",
+    },
+    "items_without_vectors": {"model": "eight", "after": "item-20099", "limit": 1},
+    "vector_by_digest": {"digest": f"\\x{str(MIDDLE[0]).encode().hex()}", "model": "eight"},
+    "items_like": {
+        "marks": json.dumps([10 * row + 1 for row in MIDDLE]),
+        "passages": 1,
+    },
+    "cosines": {
+        "refs": json.dumps([row << 20 for row in MIDDLE]),
+        "model": "eight",
+        "query": "[1,2,3,4,5,6,7,8]",
+    },
+}
+"""Statements about a few things of a tenant, with their parameters."""
+
+
+@pytest.fixture(scope="module")
+def large_tenant(server: Server) -> Iterator[PostgresStore]:
+    """A store with one tenant of many short items, every hundredth without a vector."""
+    url = server.create(template=server.template)
+    with closing(on_postgres(url)) as store, store.owning() as db:
+        db.execute(
+            """
+            insert into item
+            select g, 'local', 'item-' || g, 'memory', '', 'active', 'me', 'private', null, null,
+                '[]', '{}', 1, g, '', '', 1, 1, 0
+            from generate_series(1, %s) g
+            """,
+            (MANY,),
+        )
+        db.execute(
+            """
+            insert into passage
+            select g::bigint << 20, 'local', g, 0, 0, repeat('word ' || g || ' ', 10), ''
+            from generate_series(1, %s) g
+            """,
+            (MANY,),
+        )
+        db.execute(
+            """
+            insert into embedding
+            select 'local', 'eight', g::bigint << 20, g::text::bytea, '[1,2,3,4,5,6,7,8]'
+            from generate_series(1, %s) g
+            where g %% 100 <> 0
+            """,
+            (MANY,),
+        )
+        db.execute(
+            """
+            insert into event (tenant, seq, stream, version, type, data, actor, at)
+            select 'local', g, 'item-' || g, 1, 'remembered', '{}', 'me', ''
+            from generate_series(1, %s) g
+            """,
+            (MANY,),
+        )
+        db.execute(
+            """
+            insert into sketch
+            select 'local', g * 10 + n, g
+            from generate_series(1, %s) g, generate_series(1, 5) n
+            """,
+            (MANY,),
+        )
+        yield store
+    server.drop(url)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["new", "analyzed"])
+def known_tenant(large_tenant: PostgresStore, request: pytest.FixtureRequest) -> PostgresStore:
+    """The same before the database has looked what is in its tables, and afterwards."""
+    if request.param:
+        large_tenant.analyze()
+    return large_tenant
+
+
+@pytest.mark.parametrize("plans", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_a_look_up_of_a_few_things_does_not_read_the_whole_tenant(
+    known_tenant: PostgresStore, name: str, plans: str
+) -> None:
+    """Whether the plan is made for the values at hand or for all, as often run statements have."""
+    values: dict[str, Any] = {"tenant": "local", **LOOKUPS[name]}
+    statement = QUERIES[name].replace("/* filters */", A_FILTER)
+    for number, parameter in enumerate(values, 1):
+        statement = statement.replace(f"%({parameter})s", f"${number}")
+    given = ", ".join(sql.Literal(value).as_string(None) for value in values.values())
+    with known_tenant.reading("local") as rows:
+        db = rows.statements.db
+        looked_at = (
+            "select last_analyze is not null from pg_stat_user_tables where relname = 'item'"
+        )
+        if name == "items_without_vectors" and not next(iter(db.execute(looked_at)))[0]:
+            pytest.skip("which index has the order that it needs is only known from statistics")
+        db.execute(f"set local plan_cache_mode = {plans}")
+        db.execute(f"prepare looked_up as {statement}")
+        explained = db.execute(
+            f"explain (analyze, buffers, timing off, format json) execute looked_up({given})"
+        ).fetchone()
+        db.execute("deallocate looked_up")
+    assert explained is not None
+    plan = explained[0][0]["Plan"]
+    assert plan["Actual Rows"] >= 1
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= FEW_BLOCKS
 
 
 def test_a_long_batch_may_take_longer_than_one_answer(
