@@ -31,8 +31,9 @@ from bench.sentences import questions, vectors
 from bench.stores import cluster
 from memolith.bootstrap import App, open_app
 from memolith.domain.items import Draft
-from memolith.domain.passages import Block
+from memolith.domain.passages import Block, text_digest
 from memolith.domain.queries import Filter, Query
+from memolith.ports.vector_rows import NewVector
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.settings import Settings
 from memolith.storage.sqlite.store import SqliteStore
@@ -69,18 +70,20 @@ def timed(run: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def put_vectors(app: App, base: np.ndarray) -> None:
-    """Store a vector for everything that waits for one."""
+def put_vectors(app: App, base: np.ndarray, tenant: str = ME.tenant) -> None:
+    """Store a vector for everything that waits for one, as the worker does."""
     while True:
-        with app.store.writing(ME.tenant) as rows:
-            jobs = rows.lease_jobs("embed", app.clock.now(), JOBS_PER_WRITE, 60, ME.tenant)
-            for job in jobs:
-                for passage in rows.unembedded(job.tenant, job.stream, MiniLM.id):
-                    number = int(passage.text.rsplit(" ", 1)[1])
+        with app.store.writing(tenant) as rows:
+            jobs = rows.lease_jobs("embed", app.clock.now(), JOBS_PER_WRITE, 60, tenant)
+            found = rows.unembedded_of(tenant, {job.stream for job in jobs}, MiniLM.id)
+            made = []
+            for passages in found.values():
+                for ref, text, _ in passages:
+                    number = int(text.rsplit(" ", 1)[1])
                     stored = app.stage.row(vector(base, number))
-                    digest = number.to_bytes(16, "big")
-                    rows.put_vector(passage.ref, MiniLM.id, digest, stored)
-                rows.finish_job(job)
+                    made.append(NewVector(ref, text_digest(text), stored))
+            rows.put_new_vectors(MiniLM.id, made)
+            rows.finish_jobs(jobs)
         if not jobs:
             return
 

@@ -24,6 +24,7 @@ from bench.material import ME
 from bench.sentences import sentences
 from bench.stores import cluster, owning
 from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
 from memolith.settings import Settings
 from memolith.storage.postgres.statements import PostgresStatements
 from memolith.storage.rows import Parameters
@@ -74,10 +75,10 @@ def parts_of(count: int) -> list[list[str]]:
     return [lines[start : start + LINES_PER_IMPORT] for start in range(0, count, LINES_PER_IMPORT)]
 
 
-def bring_in(app: App, parts: Sequence[list[str]]) -> None:
+def bring_in(app: App, parts: Sequence[list[str]], caller: Caller = ME) -> None:
     """Import the files as a user would, without vectors."""
     for number, lines in enumerate(parts):
-        app.engine.maintenance.import_(ME, lines, source=f"part {number}")
+        app.engine.maintenance.import_(caller, lines, source=f"part {number}")
 
 
 @contextmanager

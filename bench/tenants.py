@@ -6,6 +6,7 @@ statistics?
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 import tempfile
@@ -15,8 +16,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.sentences import questions, sentences
-from bench.stores import Filled, cluster, fill
+from bench.curve import REAL_VECTORS, put_vectors
+from bench.imports import bring_in, parts_of
+from bench.sentences import questions, sentences, vectors
+from bench.stores import cluster
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
@@ -46,7 +49,7 @@ class Client(threading.Thread):
         self.worst_write_s = 0.0
 
     def run(self) -> None:
-        source = iter(sentences(100_000))
+        source = itertools.cycle(sentences(100_000))
         last = time.perf_counter()
         while not self.stopping.is_set():
             text = next(source)
@@ -130,7 +133,8 @@ def main() -> None:
         app = open_app(Settings(data=folder, embedder="minilm", database=here))
         opened.callback(app.close)
         started = time.perf_counter()
-        fill(Filled("postgres", app), {TENANT: range(size)})
+        bring_in(app, parts_of(size), Caller(TENANT))
+        put_vectors(app, vectors(min(size, REAL_VECTORS)), TENANT)
         print(f"{size:,} passages loaded in {time.perf_counter() - started:.0f} s", flush=True)
         result: dict[str, Any] = {"size": size, "at_home": first_calls(app)}
         for name, target in (("there", there), ("back", here)):

@@ -43,6 +43,7 @@ from memolith.ports.outbox import Job
 from memolith.ports.store import Reader, Store, Writer
 from memolith.ports.text_index import Statistics
 from memolith.ports.usage import ClientCalls, ItemRead, ReadsWanted, TitledRead
+from memolith.ports.vector_rows import NewVector
 from memolith.ports.vectors import Vectors
 from memolith.storage import statements, terms
 from memolith.storage.client_keys import StoredKeys
@@ -1171,6 +1172,43 @@ class StoreContract:
 
     # Vectors
 
+    def test_vectors_of_several_items_are_put_and_read_together(
+        self, store: Store, engine: Engine, vectors: Stage
+    ) -> None:
+        for letter in "abc":
+            engine.writing.remember(ME, note(f"zebra {letter}", id=letter))
+        embed(store, "a", vector_of("a"), digest=b"a" * 16)
+        with store.writing("local") as rows:
+            found = rows.unembedded_of("local", ["a", "b", "c", "z"], MODEL)
+            assert {
+                stream: [(text, digest) for _, text, digest in passages]
+                for stream, passages in found.items()
+            } == {
+                "a": [("zebra a", b"a" * 16)],
+                "b": [("zebra b", None)],
+                "c": [("zebra c", None)],
+            }
+            rows.put_new_vectors(
+                MODEL,
+                [
+                    NewVector(found["b"][0].ref, b"b" * 16, row_on(store, vector_of("b"))),
+                    NewVector(found["c"][0].ref, b"b" * 16, row_on(store, vector_of("b"))),
+                    # What is gone meanwhile gets none.
+                    NewVector(passage_ref(2**40, 0), b"x" * 16, row_on(store, vector_of("b"))),
+                ],
+            )
+        with store.reading("local") as rows:
+            assert rows.models() == {MODEL: 3}
+            wanted = [b"a" * 16, b"b" * 16, b"x" * 16]
+            kept = rows.vectors_by_digest("local", wanted, MODEL)
+            assert sorted(kept) == [b"a" * 16, b"b" * 16]
+            expected = pytest.approx(numbers(row_on(store, vector_of("b"))), rel=1e-3)
+            assert numbers(kept[b"b" * 16]) == expected
+            assert rows.vectors_by_digest("local", wanted, "other") == {}
+            assert rows.unembedded_of("local", ["c"], MODEL)["c"][0].digest == b"b" * 16
+            ref = found["c"][0].ref
+            assert round(vectors().cosines(rows, vector_of("b"), [ref])[ref], 2) == 1.0
+
     def test_a_vector_is_put_read_replaced_and_taken_back(
         self, store: Store, engine: Engine, vectors: Stage
     ) -> None:
@@ -1490,6 +1528,15 @@ class StoreContract:
         assert (outbox(store), outbox(store, "globex")) == ({"processed": 1}, {"pending": 1})
         assert outbox(store, None) == {"processed": 1, "pending": 1}
         assert lease(store, 3600, tenant="local") == []
+
+    def test_several_jobs_are_finished_together(self, store: Store, engine: Engine) -> None:
+        for letter in "abc":
+            engine.writing.remember(ME, note("text", id=letter))
+        jobs = lease(store, 0, limit=2, tenant="local")
+        with store.writing("local") as rows:
+            rows.finish_jobs(jobs)
+            rows.finish_jobs([])
+        assert outbox(store) == {"pending": 1, "processed": 2}
 
     def test_released_work_is_due_at_once_and_was_no_try(
         self, store: Store, engine: Engine

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from memolith.domain.attributes import Attributes, Json, exact
 from memolith.domain.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event
 from memolith.domain.items import Draft, Item
-from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.engine.recording import refuse_unsound
-from memolith.engine.tenant_copy import changes_from, row_of
+from memolith.engine.tenant_copy import StreamRows, changes_from
 from memolith.engine.validation import (
     Intake,
     callers_metadata,
@@ -172,8 +171,7 @@ class EventImport:
     """The events that a stream had before its first event of the import."""
 
     def __post_init__(self) -> None:
-        self._row_of_stream: dict[str, Item | Link | None] = {}
-        """What the events so far have made of each stream, so that it need not be read again."""
+        self._stream_rows = StreamRows(self.rows, self.present_streams)
 
     def expect(self, raw_events: Iterable[Json]) -> None:
         """Look up together which streams of these events are here already."""
@@ -191,19 +189,14 @@ class EventImport:
             event.stream, event.version, event.type, event.data, event.actor, event.at, event.key
         )
         with translated(StoreCorrupt, InvalidInput, "{error}", "event"):
-            changes = changes_from(self._row_before(event.stream), stamped)
+            changes = changes_from(self._stream_rows.before(event.stream), stamped)
         if changes.item:
             self._check_item(changes.item, changes)
         self.rows.append(stamped, changes)
         self.versions[event.stream] = event.version
-        self._row_of_stream[event.stream] = changes.item or changes.link
+        self._stream_rows.note(event.stream, changes)
         self.present_streams.add(event.stream)
         return "item" if event.type == "remembered" else "event"
-
-    def _row_before(self, stream: str) -> Item | Link | None:
-        if stream in self._row_of_stream or stream not in self.present_streams:
-            return self._row_of_stream.get(stream)
-        return row_of(self.rows, stream)
 
     def _is_known(self, event: Event) -> bool:
         """Whether the event is here already; another one in its place is refused."""

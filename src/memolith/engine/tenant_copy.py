@@ -1,7 +1,8 @@
 """Copying a tenant from one store to another, and comparing both."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, takewhile, zip_longest
+from typing import NamedTuple
 
 from memolith.domain.attributes import exact
 from memolith.domain.events import Changes, Event
@@ -14,6 +15,7 @@ from memolith.errors import Conflict
 from memolith.ports.outbox import Job
 from memolith.ports.store import Reader, Store, Writer
 from memolith.ports.usage import ClientCalls, ItemRead
+from memolith.ports.vector_rows import EmbeddingInput, NewVector
 
 EVENTS_PER_WRITE = 500
 
@@ -55,12 +57,7 @@ def follow(
                 raise Conflict(
                     f"The target holds another {tenant[:60]!r}; copy into an empty tenant."
                 )
-            jobs = []
-            for event in events:
-                changes = changes_of(rows, event)
-                rows.append(event, changes)
-                if changes.embeds:
-                    jobs.append(Job(tenant, event.seq, "embed", event.stream, 0))
+            jobs = _append_all(rows, events)
             if models and jobs:
                 with source.reading(tenant) as source_rows:
                     _carry_vectors(source_rows, rows, jobs, models)
@@ -76,38 +73,78 @@ def _models(source: Store, tenant: str) -> list[str]:
         return sorted(rows.models())
 
 
+class StreamRows:
+    """What the events of each stream have made so far; a row is read at most once."""
+
+    def __init__(self, rows: Writer, present: Collection[str]) -> None:
+        self._rows = rows
+        self._present = present
+        """The streams that have events already."""
+        self._known: dict[str, Item | Link | None] = {}
+
+    def before(self, stream: str) -> Item | Link | None:
+        """The item or link that the events of a stream have made."""
+        if stream in self._known or stream not in self._present:
+            return self._known.get(stream)
+        tenant = self._rows.tenant
+        return self._rows.link_by_id(tenant, stream) or self._rows.item(tenant, stream)
+
+    def note(self, stream: str, changes: Changes) -> None:
+        """Keep what an event has made of its stream."""
+        self._known[stream] = changes.item or changes.link
+
+
+def _append_all(rows: Writer, events: Sequence[Event]) -> list[Job]:
+    """Append events of another store together; returns the jobs that are queued for them."""
+    jobs = []
+    stream_rows = StreamRows(
+        rows, rows.present_streams(rows.tenant, {event.stream for event in events})
+    )
+    with rows.batch():
+        for event in events:
+            changes = changes_from(stream_rows.before(event.stream), event)
+            rows.append(event, changes)
+            stream_rows.note(event.stream, changes)
+            if changes.embeds:
+                jobs.append(Job(rows.tenant, event.seq, "embed", event.stream, 0))
+    return jobs
+
+
+class _Wanted(NamedTuple):
+    """A passage of an item in the target that needs a vector, and the digest of its text."""
+
+    stream: str
+    passage: EmbeddingInput
+    digest: bytes
+
+
 def _carry_vectors(
     source: Reader, target: Writer, jobs: Sequence[Job], models: Sequence[str]
 ) -> None:
     """Take over the vectors of texts that are the same in the source, and finish their jobs."""
-    for job in jobs:
-        is_complete = True
-        for model in models:
-            for passage in target.unembedded(job.tenant, job.stream, model):
-                digest = text_digest(passage.text)
-                if passage.digest == digest:
-                    continue
-                vector = source.vector_by_digest(job.tenant, digest, model)
-                if vector is None:
-                    # It has changed since, or the source has not embedded it yet.
-                    is_complete = False
-                else:
-                    target.put_vector(passage.ref, model, digest, vector)
-        if is_complete:
-            target.finish_job(job)
-
-
-def changes_of(rows: Writer, event: Event) -> Changes:
-    """The row changes of an event from another store.
-
-    An event whose data were removed when its item was erased has none.
-    """
-    return changes_from(row_of(rows, event.stream), event)
-
-
-def row_of(rows: Writer, stream: str) -> Item | Link | None:
-    """The link or item that the events of a stream have made."""
-    return rows.link_by_id(rows.tenant, stream) or rows.item(rows.tenant, stream)
+    unfinished: set[str] = set()
+    for model in models:
+        found = target.unembedded_of(target.tenant, {job.stream for job in jobs}, model)
+        wanted = [
+            _Wanted(stream, passage, text_digest(passage.text))
+            for stream, passages in found.items()
+            for passage in passages
+        ]
+        vectors = source.vectors_by_digest(target.tenant, {one.digest for one in wanted}, model)
+        new = []
+        for stream, passage, digest in wanted:
+            vector = vectors.get(digest)
+            if passage.digest == digest:
+                continue
+            if vector is None:
+                # It has changed since, or the source has not embedded it yet.
+                unfinished.add(stream)
+            elif passage.digest is None:
+                new.append(NewVector(passage.ref, digest, vector))
+            else:
+                target.put_vector(passage.ref, model, digest, vector)
+        target.put_new_vectors(model, new)
+    target.finish_jobs([job for job in jobs if job.stream not in unfinished])
 
 
 def changes_from(before: Item | Link | None, event: Event) -> Changes:

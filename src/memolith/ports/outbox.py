@@ -1,5 +1,6 @@
 """Work that follows from events and is done later."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -58,6 +59,10 @@ class OutboxWriter(Protocol):
 
     def finish_job(self, job: Job) -> None:
         """Remove a job that is done, and count it."""
+        ...
+
+    def finish_jobs(self, jobs: Sequence[Job]) -> None:
+        """The same for several jobs of the tenant."""
         ...
 
     def release_job(self, job: Job) -> None:

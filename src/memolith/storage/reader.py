@@ -3,6 +3,7 @@
 import json
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -742,29 +743,42 @@ class StoreReader(ABC):
         row = self.statements.row("vector_by_digest", tenant=tenant, digest=digest, model=model)
         return row.v if row else None
 
-    def unembedded(self, tenant: str, stream: str, model: str) -> list[EmbeddingInput]:
-        item = self.item(tenant, stream)
-        if item is None:
-            return []
-        ids = json.dumps([stream])
-        passages = list(self.statements.read("passages_of_items", PASSAGE, tenant=tenant, ids=ids))
-        if not passages:
-            return []
-        first_ref, _ = passages[0]
+    def vectors_by_digest(
+        self, tenant: str, digests: Collection[bytes], model: str
+    ) -> dict[bytes, str | bytes]:
         found = self.statements.rows(
-            "vector_digests", tenant=tenant, item=item_row_of(first_ref), model=model
+            "vectors_by_digest",
+            tenant=tenant,
+            digests=json.dumps([digest.hex() for digest in digests]),
+            model=model,
         )
+        return {bytes(row.digest): row.v for row in found}
+
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[EmbeddingInput]:
+        return self.unembedded_of(tenant, [stream], model).get(stream, [])
+
+    def unembedded_of(
+        self, tenant: str, streams: Collection[str], model: str
+    ) -> dict[str, list[EmbeddingInput]]:
+        items = self.items(tenant, streams)
+        if not items:
+            return {}
+        ids = json.dumps(list(items))
+        passages = list(self.statements.read("passages_of_items", PASSAGE, tenant=tenant, ids=ids))
+        refs = json.dumps([ref for ref, _ in passages])
+        found = self.statements.rows("vector_digests", tenant=tenant, refs=refs, model=model)
         digests = {row.ref: row.digest for row in found}
-        inputs: list[EmbeddingInput] = []
-        block = -1
+        inputs: dict[str, list[EmbeddingInput]] = defaultdict(list)
+        block_before = ("", -1)
         text_before = ""
         for ref, passage in passages:
-            before = text_before if passage.block == block else ""
-            text = embedded(item.title, passage.speaker, passage.text, before)
-            inputs.append(EmbeddingInput(ref, text, digests.get(ref)))
-            block = passage.block
+            block = (passage.item, passage.block)
+            before = text_before if block == block_before else ""
+            text = embedded(items[passage.item].title, passage.speaker, passage.text, before)
+            inputs[passage.item].append(EmbeddingInput(ref, text, digests.get(ref)))
+            block_before = block
             text_before = passage.text
-        return inputs
+        return dict(inputs)
 
     def models(self) -> dict[str, int]:
         return {row.model: row.vectors for row in self.statements.rows("count_vectors_by_model")}

@@ -3,7 +3,7 @@
 import json
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import ClassVar, Self
 
@@ -16,7 +16,7 @@ from memolith.ports.answers import KeptAnswer
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
 from memolith.ports.usage import ClientCalls, ItemRead
-from memolith.ports.vector_rows import VectorPlace
+from memolith.ports.vector_rows import NewVector, VectorPlace
 from memolith.storage.job_queue import pause_s, share_of
 from memolith.storage.reader import TERMS_RECORD, StoreReader
 from memolith.storage.rows import (
@@ -441,6 +441,15 @@ class StoreWriter(StoreReader):
             v=v,
         )
 
+    def put_new_vectors(self, model: str, vectors: Iterable[NewVector]) -> None:
+        with self.batch():
+            for vector in vectors:
+                self._add_new_vector(model, vector)
+
+    @abstractmethod
+    def _add_new_vector(self, model: str, vector: NewVector) -> None:
+        """Add the row of a vector, in a batch with others."""
+
     def queue_missing_vectors(self, ids: Collection[str], now: str) -> None:
         self.statements.do(
             "queue_missing_vectors", tenant=self.tenant, ids=json.dumps(list(ids)), now=now
@@ -485,8 +494,17 @@ class StoreWriter(StoreReader):
         self.statements.add_row("put_job", **job._asdict(), status=status, due=due)
 
     def finish_job(self, job: Job) -> None:
-        self.statements.do("delete_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
-        self.statements.do("count_done_job", tenant=job.tenant, consumer=job.consumer)
+        self.finish_jobs([job])
+
+    def finish_jobs(self, jobs: Sequence[Job]) -> None:
+        seqs: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for job in jobs:
+            seqs[job.tenant, job.consumer].append(job.seq)
+        for (tenant, consumer), done in seqs.items():
+            self.statements.do(
+                "delete_jobs", tenant=tenant, consumer=consumer, seqs=json.dumps(done)
+            )
+            self.statements.do("count_done_jobs", tenant=tenant, consumer=consumer, jobs=len(done))
 
     def release_job(self, job: Job) -> None:
         self.statements.do("release_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)

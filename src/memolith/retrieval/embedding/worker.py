@@ -14,6 +14,7 @@ from memolith.ports.clock import Clock
 from memolith.ports.embedder import Embedder
 from memolith.ports.outbox import Job
 from memolith.ports.store import Reader, Store
+from memolith.ports.vector_rows import NewVector
 
 CONSUMER = "embed"
 LEASE_S = 60
@@ -209,20 +210,23 @@ class EmbedWorker(NamedTuple):
     ) -> None:
         """Find the passages that need a vector, and the vectors that are there already."""
         model = self.embedder.id
+        digests: dict[str, bytes] = {}
         with self.store.reading(tenant) as rows:
+            found = rows.unembedded_of(tenant, {job.stream for job in jobs}, model)
             for job in jobs:
-                due[job] = {
-                    passage.ref: passage.text
-                    for passage in rows.unembedded(tenant, job.stream, model)
-                    if passage.digest != text_digest(passage.text)
-                }
-                for text in due[job].values():
-                    # Where the tenant has the same text elsewhere, its vector is there already.
-                    vector = rows.vector_by_digest(tenant, text_digest(text), model)
-                    if vector is None:
-                        missing[text] = None
-                    else:
-                        vectors[text] = vector
+                due[job] = {}
+                for ref, text, known_digest in found.get(job.stream, ()):
+                    digest = text_digest(text)
+                    if known_digest != digest:
+                        due[job][ref] = text
+                        digests[text] = digest
+            known = rows.vectors_by_digest(tenant, set(digests.values()), model)
+        for text, digest in digests.items():
+            # Where the tenant has the same text elsewhere, its vector is there already.
+            if digest in known:
+                vectors[text] = known[digest]
+            else:
+                missing[text] = None
 
     def _make_vectors(
         self, texts: Sequence[str], vectors: dict[str, StoredVector], end_s: float | None
@@ -251,20 +255,27 @@ class EmbedWorker(NamedTuple):
         """
         model = self.embedder.id
         done = []
+        new: dict[PassageRef, NewVector] = {}
         # Before the write: nobody should wait for a lock meanwhile.
         digests = {text: text_digest(text) for job in jobs for text in due[job].values()}
         with self.store.writing(tenant) as rows:
+            found = rows.unembedded_of(tenant, {job.stream for job in jobs}, model)
             for job in jobs:
-                present = rows.unembedded(tenant, job.stream, model)
-                texts = {passage.ref: passage.text for passage in present}
+                present = {passage.ref: passage for passage in found.get(job.stream, ())}
                 for ref, text in due[job].items():
                     # A text that has changed meanwhile has a job of its own, whose vector must not
                     # be overwritten.
-                    if text in vectors and texts.get(ref) == text:
-                        rows.put_vector(ref, model, digests[text], vectors[text])
+                    if text not in vectors or ref not in present or present[ref].text != text:
+                        continue
+                    vector = vectors[text]
+                    if vector is not None and present[ref].digest is None:
+                        new[ref] = NewVector(ref, digests[text], vector)
+                    else:
+                        rows.put_vector(ref, model, digests[text], vector)
                 if all(text in vectors for text in due[job].values()):
-                    rows.finish_job(job)
-                    done.append(job.stream)
+                    done.append(job)
                 else:
                     rows.release_job(job)
-        return done
+            rows.put_new_vectors(model, new.values())
+            rows.finish_jobs(done)
+        return [job.stream for job in done]

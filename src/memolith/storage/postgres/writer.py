@@ -9,6 +9,7 @@ from typing import ClassVar
 from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef
+from memolith.ports.vector_rows import NewVector
 from memolith.storage.postgres.error_translation import translated_errors
 from memolith.storage.postgres.postings import posting_columns
 from memolith.storage.postgres.reader import PostgresReader
@@ -104,6 +105,16 @@ class PostgresWriter(StoreWriter, PostgresReader):
         self.statements.do("add_term_counts", tenant=self.tenant, counts=as_json)
         if min(counts.values()) < 0:
             self.statements.do("delete_unused_terms", tenant=self.tenant, counts=as_json)
+
+    def _add_new_vector(self, model: str, vector: NewVector) -> None:
+        self.statements.add_row(
+            "add_vectors",
+            tenant=self.tenant,
+            passage=vector.ref,
+            model=model,
+            digest=vector.digest.hex(),
+            v=vector.v,
+        )
 
     # Moving tenants between databases
 

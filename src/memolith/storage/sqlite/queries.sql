@@ -1161,10 +1161,10 @@ where passage > 0
 group by 1;
 
 -- name: vector_digests
--- The digests of the texts that the vectors of an item were made from.
+-- The digests of the texts that the vectors of passages were made from.
 select passage as ref, digest
 from embedding
-where tenant = :tenant and model = :model and passage >= :item << 20 and passage < (:item + 1) << 20;
+where tenant = :tenant and model = :model and passage in (select value from json_each(:refs));
 
 -- name: vector_by_digest
 -- The vector that the same text got before.
@@ -1172,6 +1172,13 @@ select v
 from embedding
 where tenant = :tenant and digest = :digest and model = :model
 limit 1;
+
+-- name: vectors_by_digest
+-- The vectors that these texts got before, one for each.
+select digest, v
+from embedding
+where tenant = :tenant and digest in (select unhex(value) from json_each(:digests)) and model = :model
+group by digest;
 
 -- name: add_vector
 -- Give a passage a vector, if the passage still exists.
@@ -1378,22 +1385,22 @@ update outbox
 set status = 'pending', attempts = attempts - 1, due = ''
 where tenant = :tenant and seq = :seq and consumer = :consumer;
 
--- name: delete_job
--- Remove a job that is done.
+-- name: delete_jobs
+-- Remove jobs that are done.
 delete from outbox
-where tenant = :tenant and seq = :seq and consumer = :consumer;
+where tenant = :tenant and consumer = :consumer and seq in (select value from json_each(:seqs));
 
 -- name: delete_jobs_of_stream
 -- Remove the jobs of something that was erased.
 delete from outbox
 where tenant = :tenant and stream = :stream;
 
--- name: count_done_job
--- Count a job that is done.
+-- name: count_done_jobs
+-- Count jobs that are done.
 insert into outbox_done (tenant, consumer, count)
-values (:tenant, :consumer, 1)
+values (:tenant, :consumer, :jobs)
 on conflict (tenant, consumer) do update
-set count = outbox_done.count + 1;
+set count = outbox_done.count + excluded.count;
 
 -- name: retry_failed_jobs
 -- Make the jobs that were given up due again.

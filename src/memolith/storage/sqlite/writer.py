@@ -7,6 +7,7 @@ from typing import ClassVar
 from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef
+from memolith.ports.vector_rows import NewVector
 from memolith.storage.sqlite.connections import translated_errors
 from memolith.storage.sqlite.statements import SqliteStatements
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
@@ -56,6 +57,16 @@ class SqliteWriter(StoreWriter, SqliteSlotReader):
             self._last_row = int(row.last)
         self._last_row += 1
         return self._last_row
+
+    def _add_new_vector(self, model: str, vector: NewVector) -> None:
+        self.statements.add_row(
+            "add_vector",
+            tenant=self.tenant,
+            passage=vector.ref,
+            model=model,
+            digest=vector.digest,
+            v=vector.v,
+        )
 
     def row_of(self, item: Item) -> int:
         row = self.statements.row("item_row", tenant=self.tenant, id=item.id)
