@@ -56,7 +56,7 @@ class Client(threading.Thread):
             started = time.perf_counter()
             try:
                 self.app.engine.writing.remember(
-                    Caller(TENANT), Draft(blocks=(Block(f"{text} {self.written}"),))
+                    Caller(TENANT), Draft(blocks=(Block(f"Later: {text} {self.written}"),))
                 )
             except TenantMoving:
                 self.refused += 1

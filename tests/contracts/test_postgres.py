@@ -16,14 +16,17 @@ pytest.importorskip(
 
 from psycopg import sql
 
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
 from memolith.storage import statements
+from memolith.storage.postgres import vectors as postgres_vectors
 from memolith.storage.postgres.own_index import PostgresStage
-from memolith.storage.postgres.statements import QUERIES
+from memolith.storage.postgres.statements import QUERIES, PostgresStatements
 from memolith.storage.postgres.store import PostgresStore
 from memolith.storage.postgres.vectors import MIN_PASSAGES_OF_LARGE_TENANT as LARGE
 from tests.conftest import ME, note
-from tests.contracts.store import LATER, StoreContract, listed, whole
+from tests.contracts.store import LATER, THEM, StoreContract, listed, whole
 from tests.postgres import Server, a_cluster, prepare
 from tests.stores import engine_on, open_store
 
@@ -83,6 +86,42 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
             assert "(id >= i.low) AND (id < i.high)" in " ".join(
                 line for (line,) in plan if "Index Cond" in line
             )
+
+
+def test_a_narrow_filter_finds_the_same_by_looking_up_vectors_as_by_reading_all(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    read_adapted = PostgresStatements.read_adapted
+
+    def listen(self: PostgresStatements, name: str, *rest: Any) -> Any:
+        asked.append(name)
+        return read_adapted(self, name, *rest)
+
+    monkeypatch.setattr(PostgresStatements, "read_adapted", listen)
+    query = array("f", [random.uniform(-1, 1) for _ in range(8)]).tobytes()
+    model = SimpleNamespace(id="eight", dimension=8)
+    rare, common = Filter(tags_all=("rare",)), Filter(tags_all=("common",))
+    with closing(on_postgres(address)) as store:
+        writing = engine_on(store).writing
+        for number in range(60):
+            tags = ("rare",) if number % 30 == 7 else ("common",)
+            blocks = (Block("one"), Block("two"))
+            writing.remember(ME, Draft(id=str(number), blocks=blocks, tags=tags))
+            with store.writing(ME.tenant) as writer:
+                for passage in writer.unembedded(ME.tenant, str(number), "eight"):
+                    v = "[" + ",".join(str(random.uniform(-1, 1)) for _ in range(8)) + "]"
+                    writer.put_vector(passage.ref, "eight", b"d" * 16, v)
+        writing.remember(THEM, note("rare and not theirs", tags=("rare",)))
+        vectors = PostgresStage(store.owning, LARGE).vectors(model)
+        with store.reading(ME.tenant) as rows:
+            whole_scan = vectors.nearest(rows, ME, rare, query, 3)
+            monkeypatch.setattr(postgres_vectors, "MIN_PASSAGES_OF_LARGE_TENANT", 1)
+            looked_up = vectors.nearest(rows, ME, rare, query, 3)
+            assert len(vectors.nearest(rows, ME, common, query, 3)) == 3
+    assert asked == ["nearest", "nearest_of_items", "nearest"]
+    assert len(looked_up) == 3
+    assert looked_up == whole_scan
 
 
 MANY = 40_000

@@ -1435,6 +1435,33 @@ from (
     limit %(limit)s
 ) nearest;
 
+-- name: rows_of_fitting_items
+-- The rows of items that a filter keeps, at most so many.
+select i.row
+from item i
+where i.tenant = %(tenant)s /* filters */
+limit %(most)s;
+
+-- name: nearest_of_items
+-- The nearest vectors of a few items, given by their rows: of each, the vectors are looked up.
+select ref, 1 - distance as cosine
+from (
+    select m.ref, m.v <=> %(query)s::halfvec(384 /* dimension */) as distance
+    from (
+        select i.row << 20 as low, (i.row + 1) << 20 as high
+        from (select jsonb_array_elements_text(%(items)s::jsonb)::bigint as row) i
+        offset 0
+    ) i
+    cross join lateral (
+        select passage as ref, v
+        from embedding
+        where tenant = %(tenant)s and model = %(model)s and passage >= i.low and passage < i.high
+        offset 0
+    ) m
+    order by distance
+    limit %(limit)s
+) nearest;
+
 -- name: nearest_passages
 -- The same with a filter on the passages themselves.
 select ref, 1 - distance as cosine

@@ -12,12 +12,21 @@ from memolith.domain.passages import PassageRef
 from memolith.domain.queries import Filter
 from memolith.ports.store import Reader
 from memolith.ports.text_index import Candidate
+from memolith.storage.filters import FilterSql
 from memolith.storage.postgres.reader import PostgresReader
-from memolith.storage.rows import RowShape
+from memolith.storage.rows import Parameter, RowShape
 from memolith.storage.sql_files import FILTERS_MARK
 
 MIN_PASSAGES_OF_LARGE_TENANT = 10_000
 """From this size on, a tenant may have a vector index of its own."""
+
+PASSAGES_PER_FITTING_ITEM = 20
+"""If a filter keeps at most one item for so many passages, the vectors of these items are looked up,
+which for each takes about ten times as long as reading all vectors in a row.
+"""
+
+MAX_FEW_ITEMS = 20_000
+"""No more rows than that are sent to and fro."""
 
 DIMENSION_MARK = "384 /* dimension */"
 NO_LEAST_COSINE = -1.0
@@ -44,24 +53,26 @@ class PostgresVectors:
         """The best passages by cosine among those that pass the filter."""
         reader = _postgres_reader(rows)
         head = reader.head(caller.tenant)
-        if head is not None and head.passages >= MIN_PASSAGES_OF_LARGE_TENANT:
-            # Nothing that a search reads after this is sorted by the database.
-            reader.statements.do("avoid_sorting")
         name = self._statement(reader, caller, chosen)
         where = reader.filter_sql(caller, chosen, on_passages=True)
-        found = reader.statements.read_adapted(
-            name,
-            NEIGHBOUR,
-            {DIMENSION_MARK: str(self.dimension), FILTERS_MARK: where.text},
-            {
-                **where.values,
-                "tenant": caller.tenant,
-                "model": self.model,
-                "query": vector_text(query),
-                "limit": limit,
-            },
-        )
-        candidates = list(found)
+        values: dict[str, Parameter] = {
+            **where.values,
+            "tenant": caller.tenant,
+            "model": self.model,
+            "query": vector_text(query),
+            "limit": limit,
+        }
+        if head is not None and head.passages >= MIN_PASSAGES_OF_LARGE_TENANT:
+            if name == "nearest":
+                most = min(head.passages // PASSAGES_PER_FITTING_ITEM, MAX_FEW_ITEMS)
+                items = _fitting_items(reader, caller, where, most)
+                if items is not None:
+                    name = "nearest_of_items"
+                    values["items"] = json.dumps(items)
+            # Nothing that a search reads after this is sorted by the database.
+            reader.statements.do("avoid_sorting")
+        pieces = {DIMENSION_MARK: str(self.dimension), FILTERS_MARK: where.text}
+        candidates = list(reader.statements.read_adapted(name, NEIGHBOUR, pieces, values))
         if least > NO_LEAST_COSINE:
             candidates = [candidate for candidate in candidates if candidate[1] >= least]
         # The index gives them only nearly in order.
@@ -99,6 +110,19 @@ class PostgresVectors:
         layout = f">{HALFVEC_HEADER_BYTES}x{self.dimension}e"
         found = _postgres_reader(rows).filtered("first_vectors", caller, chosen, model=self.model)
         return [(row.ref, array("f", unpack(layout, row.v)).tobytes()) for row in found]
+
+
+def _fitting_items(
+    reader: PostgresReader, caller: Caller, where: FilterSql, most: int
+) -> list[int] | None:
+    """The rows of the items that a filter keeps; None if there are more than so many."""
+    found = reader.statements.adapted_rows(
+        "rows_of_fitting_items",
+        {FILTERS_MARK: where.text},
+        {**where.values, "tenant": caller.tenant, "most": most + 1},
+    )
+    rows = [row.row for row in found]
+    return rows if len(rows) <= most else None
 
 
 def _postgres_reader(rows: Reader) -> PostgresReader:
