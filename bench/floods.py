@@ -22,7 +22,7 @@ from tests.programs.served import Served, process
 
 CLIENTS = 45
 HALF_SENT = 400
-SAMPLES = 150
+SAMPLES = 400
 START_TIMEOUT_S = 60.0
 WARM_UP_S = 2.0
 PAUSE_S = 0.01
