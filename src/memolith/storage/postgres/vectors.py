@@ -21,8 +21,8 @@ MIN_PASSAGES_OF_LARGE_TENANT = 10_000
 """From this size on, a tenant may have a vector index of its own."""
 
 PASSAGES_PER_FITTING_ITEM = 20
-"""If a filter keeps at most one item for so many passages, the vectors of these items are looked up,
-which for each takes about ten times as long as reading all vectors in a row.
+"""If a filter keeps at most one item for so many passages, the vectors of these items are looked
+up, which for each takes about ten times as long as reading all vectors in a row.
 """
 
 MAX_FEW_ITEMS = 20_000
