@@ -141,7 +141,7 @@ LOOKUPS: dict[str, dict[str, Any]] = {
     "passages_at": {"refs": json.dumps([row << 20 for row in MIDDLE])},
     "vector_digests": {"refs": json.dumps([row << 20 for row in MIDDLE]), "model": "eight"},
     "vectors_by_digest": {
-        "digests": json.dumps([str(row).encode().hex() for row in MIDDLE]),
+        "digests": json.dumps([text.encode().hex() for text in (*map(str, MIDDLE), "same")]),
         "model": "eight",
     },
     "items_without_vectors": {"model": "eight", "after": "item-20099", "limit": 1},
@@ -161,7 +161,9 @@ LOOKUPS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def large_tenant(server: Server) -> Iterator[PostgresStore]:
-    """A store with one tenant of many short items, every hundredth without a vector."""
+    """A store with one tenant of many short items, every hundredth without a vector. The last
+    10,000 say the same.
+    """
     url = server.create(template=server.template)
     with closing(on_postgres(url)) as store, store.owning() as db:
         db.execute(
@@ -184,7 +186,8 @@ def large_tenant(server: Server) -> Iterator[PostgresStore]:
         db.execute(
             """
             insert into embedding
-            select 'local', 'eight', g::bigint << 20, g::text::bytea, '[1,2,3,4,5,6,7,8]'
+            select 'local', 'eight', g::bigint << 20,
+                (case when g > 30000 then 'same' else g::text end)::bytea, '[1,2,3,4,5,6,7,8]'
             from generate_series(1, %s) g
             where g %% 100 <> 0
             """,

@@ -752,7 +752,7 @@ class StoreReader(ABC):
             digests=json.dumps([digest.hex() for digest in digests]),
             model=model,
         )
-        return {bytes(row.digest): row.v for row in found}
+        return {bytes(row.digest): row.v for row in found if row.v is not None}
 
     def unembedded(self, tenant: str, stream: str, model: str) -> list[EmbeddingInput]:
         return self.unembedded_of(tenant, [stream], model).get(stream, [])

@@ -1347,13 +1347,15 @@ where tenant = %(tenant)s and digest = %(digest)s and model || '' = %(model)s
 limit 1;
 
 -- name: vectors_by_digest
--- The vectors that these texts got before, one for each.
-select distinct on (digest) digest, v::text as v
-from embedding
-where tenant = %(tenant)s
-    and digest = any(array(select decode(jsonb_array_elements_text(%(digests)s::jsonb), 'hex')))
-    and model || '' = %(model)s
-order by digest;
+-- The vectors that these texts got before: for each the first that is found, because many passages may say the same.
+select d.digest, e.v::text as v
+from (select decode(jsonb_array_elements_text(%(digests)s::jsonb), 'hex') as digest offset 0) d
+cross join lateral (
+    select v
+    from embedding
+    where tenant = %(tenant)s and digest = d.digest and model || '' = %(model)s
+    limit 1
+) e;
 
 -- name: add_vector
 -- Give a passage a vector, if the passage still exists.

@@ -1174,11 +1174,15 @@ where tenant = :tenant and digest = :digest and model = :model
 limit 1;
 
 -- name: vectors_by_digest
--- The vectors that these texts got before, one for each.
-select digest, v
-from embedding
-where tenant = :tenant and digest in (select unhex(value) from json_each(:digests)) and model = :model
-group by digest;
+-- The vectors that these texts got before: for each the first that is found, because many passages may say the same.
+-- A text that has none has an empty one.
+select unhex(d.value) as digest, (
+    select v
+    from embedding
+    where tenant = :tenant and digest = unhex(d.value) and model = :model
+    limit 1
+) as v
+from json_each(:digests) d;
 
 -- name: add_vector
 -- Give a passage a vector, if the passage still exists.
